@@ -9,7 +9,7 @@ import msgspec
 from memoranda.config.sections import Spending
 from memoranda.errors import Forbidden, InvalidInput
 from memoranda.knowledge.quotas import check_changes
-from memoranda.store.core import HOUSE, Core, tenant_for
+from memoranda.store.core import OPERATOR_TENANT, Core, tenant_for
 from memoranda.store.usage import LIMITS, Spent
 from memoranda.types import Subject
 
@@ -65,8 +65,8 @@ class Costs:
             Forbidden: the subject is not the operator: no tenant sets its own limits.
         """
         named = tenant_for(self.subject, tenant, "usage")
-        if self.subject.tenant_id != HOUSE:
-            raise Forbidden(f"spending: only an admin of tenant {HOUSE!r} sets limits")
+        if self.subject.tenant_id != OPERATOR_TENANT:
+            raise Forbidden(f"spending: only an admin of tenant {OPERATOR_TENANT!r} sets limits")
         check_changes(changes, LIMITS, "limit of spending")
         spending = await self._core.ledger.set_limits(named, changes)
         self._core.jobs.wake_all()

@@ -10,7 +10,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from memoranda.errors import EmbedderUnavailable, IndexUnavailable, MemorandaError
-from memoranda.store.core import COMPACT_JOB, EMBED_JOB, HOUSE, Core
+from memoranda.store.core import COMPACT_JOB, EMBED_JOB, OPERATOR_TENANT, Core
 from memoranda.store.jobs import Postponed, Run
 
 log = logging.getLogger("memoranda.maintenance")
@@ -116,7 +116,9 @@ class Upkeep:
         job might run in one of them, which does not have this index: the watch repairs it."""
         if self.core.store.db.shared:
             return
-        self.loop.call_soon_threadsafe(self._queue, HOUSE, REPAIR_JOB, {"side": side}, "repair", 1.0)
+        self.loop.call_soon_threadsafe(
+            self._queue, OPERATOR_TENANT, REPAIR_JOB, {"side": side}, "repair", 1.0
+        )
 
     def _queue(self, tenant: str, kind: str, payload: dict[str, Any], key: str, delay: float) -> None:
         if not self._open:

@@ -10,7 +10,7 @@ from memoranda.errors import Forbidden
 from memoranda.knowledge.quotas import check_changes, quotas_of
 from memoranda.knowledge.values import Tenant, Usage
 from memoranda.storage.sql.base import Connection
-from memoranda.store.core import HOUSE, Core, tenant_for
+from memoranda.store.core import OPERATOR_TENANT, Core, tenant_for
 from memoranda.store.paging import Listed, as_page, check_page
 from memoranda.types import Subject
 
@@ -31,8 +31,8 @@ class Admin:
             InvalidInput: a field is wrong.
             Forbidden: the subject is not the operator.
         """
-        if self.subject.role != "admin" or self.subject.tenant_id != HOUSE:
-            raise Forbidden(f"tenants: only an admin of tenant {HOUSE!r} sees them")
+        if self.subject.role != "admin" or self.subject.tenant_id != OPERATOR_TENANT:
+            raise Forbidden(f"tenants: only an admin of tenant {OPERATOR_TENANT!r} sees them")
         check_page(limit, "asc", MAX_TENANTS)
         rows = await self._core.threads.run(
             self._core.store.db.read, lambda c: c.all("tenants_after", [after or "", limit + 1])
@@ -60,8 +60,8 @@ class Admin:
             Forbidden: the subject is not the operator: no tenant sets its own quotas.
         """
         named = tenant_for(self.subject, tenant, "admin")
-        if self.subject.tenant_id != HOUSE:
-            raise Forbidden(f"quotas: only an admin of tenant {HOUSE!r} sets them")
+        if self.subject.tenant_id != OPERATOR_TENANT:
+            raise Forbidden(f"quotas: only an admin of tenant {OPERATOR_TENANT!r} sets them")
         check_changes(changes)
 
         def work(c: Connection) -> Quotas:

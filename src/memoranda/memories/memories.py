@@ -21,7 +21,7 @@ from memoranda.memories import duplicates, projection, transfer
 from memoranda.providers.embeddings.base import Embedded, Embedder, Task
 from memoranda.store import listing
 from memoranda.store.access import scopes_filter, selection_filter, visible_to
-from memoranda.store.core import COMPACT_JOB, EMBED_JOB, HOUSE, MOVE_JOB, REMODEL_JOB, Core
+from memoranda.store.core import COMPACT_JOB, EMBED_JOB, MOVE_JOB, OPERATOR_TENANT, REMODEL_JOB, Core
 from memoranda.store.forgetting import Forgetting, aim_of
 from memoranda.store.jobs import RELEASE_JOB
 from memoranda.store.retrieval.pending import NONE, Fresh, Waiting
@@ -461,8 +461,8 @@ class Memories:
     async def _remodel(self, rows_per_second: float | None) -> Job:
         self._must_be_operator("reembed with another model")
         payload = {"rows_per_second": rows_per_second}
-        id_ = await self._core.jobs.enqueue(HOUSE, REMODEL_JOB, payload, dedup_key="remodel")
-        return await self._core.jobs.get(HOUSE, id_)
+        id_ = await self._core.jobs.enqueue(OPERATOR_TENANT, REMODEL_JOB, payload, dedup_key="remodel")
+        return await self._core.jobs.get(OPERATOR_TENANT, id_)
 
     async def move_index(self, to: str) -> Job:
         """Start the job that fills the vector index of another URL from the stored vectors and then switches to it;
@@ -476,8 +476,10 @@ class Memories:
         self._must_be_operator("move_index")
         if not isinstance(to, str) or to.split(":", 1)[0] not in INDEXES:
             raise InvalidInput("to", f"must be the URL of a vector index: {', '.join(INDEXES)}")
-        id_ = await self._core.jobs.enqueue(HOUSE, MOVE_JOB, {"to": to, "total": None}, dedup_key="move")
-        return await self._core.jobs.get(HOUSE, id_)
+        id_ = await self._core.jobs.enqueue(
+            OPERATOR_TENANT, MOVE_JOB, {"to": to, "total": None}, dedup_key="move"
+        )
+        return await self._core.jobs.get(OPERATOR_TENANT, id_)
 
     async def compact(self) -> Job:
         """Start the job that frees the space of deleted rows and vectors, on disk and in memory."""
@@ -523,8 +525,8 @@ class Memories:
 
     def _must_be_operator(self, what: str) -> None:
         self._must_be_admin(what)
-        if self.subject.tenant_id != HOUSE:
-            raise Forbidden(f"{what}: concerns every tenant; needs an admin of tenant {HOUSE!r}")
+        if self.subject.tenant_id != OPERATOR_TENANT:
+            raise Forbidden(f"{what}: concerns every tenant; needs an admin of tenant {OPERATOR_TENANT!r}")
 
     def _may_own(self, user: Any, where: str) -> None:
         """Refuse rows of other users: a member, or a service that acts for a user, writes that user's rows and rows

@@ -19,7 +19,7 @@ from memoranda.server.console_session import COOKIE, csrf_token, key_of
 from memoranda.server.errors import Refused
 from memoranda.server.route import BEARER, Need
 from memoranda.store.access import sees_all
-from memoranda.store.core import HOUSE
+from memoranda.store.core import OPERATOR_TENANT
 from memoranda.types import Subject
 
 ACT_FOR = "x-memoranda-user"
@@ -60,7 +60,9 @@ class Guard:
         if needs in ("admin", "operator") and subject.role != "admin":
             raise Forbidden("this needs a key with the admin role")
         if needs == "operator" and not is_operator(subject):
-            raise Forbidden(f"this tells of every tenant and needs an admin key of tenant {HOUSE!r}")
+            raise Forbidden(
+                f"this tells of every tenant and needs an admin key of tenant {OPERATOR_TENANT!r}"
+            )
         if needs == "service" and not sees_all(subject):
             raise Forbidden("this needs a key with the service or admin role, bound to no user")
         if needs == "write" and subject.role == "reader":
@@ -129,7 +131,7 @@ class Guard:
 
 def is_operator(subject: Subject) -> bool:
     """Return True for an admin of the default tenant, who may see sizes and counts of the whole folder."""
-    return subject.role == "admin" and subject.tenant_id == HOUSE
+    return subject.role == "admin" and subject.tenant_id == OPERATOR_TENANT
 
 
 def _digest(secret: str) -> bytes:

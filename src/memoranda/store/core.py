@@ -32,7 +32,7 @@ EMBED_JOB = "memories.embed"
 COMPACT_JOB = "store.compact"
 MOVE_JOB = "index.move"
 REMODEL_JOB = "memories.remodel"
-HOUSE = "default"
+OPERATOR_TENANT = "default"
 """The tenant whose admins operate the installation, and which owns the jobs about all tenants."""
 
 
@@ -47,8 +47,8 @@ def tenant_for(subject: Subject, tenant: str | None, what: str) -> str:
         raise Forbidden(f"{what}: needs the admin role")
     if tenant is None or tenant == subject.tenant_id:
         return subject.tenant_id
-    if subject.tenant_id != HOUSE:
-        raise Forbidden(f"tenant: only an admin of tenant {HOUSE!r} asks about others")
+    if subject.tenant_id != OPERATOR_TENANT:
+        raise Forbidden(f"tenant: only an admin of tenant {OPERATOR_TENANT!r} asks about others")
     check_name(tenant, "tenant")
     return tenant
 

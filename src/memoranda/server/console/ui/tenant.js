@@ -6,13 +6,13 @@ import { setQuery } from "../router.js";
 import { session } from "../session.js";
 import { t } from "../strings.js";
 
-const HOUSE = "default"; // the tenant whose admins are operators
+const OPERATOR_TENANT = "default"; // the tenant whose admins are operators
 const PAUSE = 300; // milliseconds without a key before another tenant is asked about
 
 /** Whether the key is an operator's, as far as the console can tell; the server decides. */
 export function useOperator() {
   const current = useSignal(session);
-  return current?.role === "admin" && current.tenant === HOUSE;
+  return current?.role === "admin" && current.tenant === OPERATOR_TENANT;
 }
 
 /** A field for the tenant in the address; nothing for keys that see one tenant. @param {{ tenant: string | null }} props */
@@ -38,5 +38,5 @@ function Choice({ tenant }) {
       setText(tenant ?? "");
     }
   }, [tenant]);
-  return html`<${Input} label=${t.admin.tenant} value=${text} onInput=${setText} placeholder=${HOUSE} list=${(known.data?.data ?? []).map((one) => one.name)} />`;
+  return html`<${Input} label=${t.admin.tenant} value=${text} onInput=${setText} placeholder=${OPERATOR_TENANT} list=${(known.data?.data ?? []).map((one) => one.name)} />`;
 }
