@@ -206,7 +206,7 @@ def check_nothing_else(opened: BlockingMemoranda, library: str) -> None:
     assert core.store.index.count("default") == core.store.words.count("default") == len(chunks)
     check_vectors(core.store.index, stored, vectors)
     files = {id_ for (id_,) in rows(opened, "SELECT id FROM files")}
-    assert {id_ for _, id_ in core.blobs.held(-10.0)} == files
+    assert {id_ for _, id_ in core.blobs.stored(-10.0)} == files
     assert {id_ for (id_,) in rows(opened, "SELECT file_id FROM store_files")} == files
 
 

@@ -185,7 +185,7 @@ def test_a_file_that_came_in_parts(lone: Any, parts: int) -> None:
         for at in range(0, len(content), size)
     ]
     file = lone.admin.uploads.complete(begun.id, ids).file.id
-    assert len(list(lone.core.blobs.held(-10.0))) == 1
+    assert len(list(lone.core.blobs.stored(-10.0))) == 1
     store = lone.admin.stores.create(file_ids=[file]).id
     lone.settle()
     assert lone.search(store, SECRET, mode="words").data
@@ -204,7 +204,7 @@ def test_an_upload_that_comes_to_nothing(lone: Any, how: str) -> None:
         lone.look_at_the_clock()
     assert lone.admin.uploads.get(begun).status == how
     gone(lone, part)
-    assert list(lone.core.blobs.held(-10.0)) == []
+    assert list(lone.core.blobs.stored(-10.0)) == []
 
 
 def test_uploads_that_ended_are_forgotten(lone: Any) -> None:
@@ -279,7 +279,7 @@ def test_bytes_that_nothing_knows_are_swept(full: tuple[Any, str, str]) -> None:
     expiry = shelf.expiry
     assert shelf.rc.portal.call(expiry.sweep()) == 0  # they may still be on their way
     assert shelf.rc.portal.call(expiry.sweep(-10.0)) in (2, 3)  # a database has nothing of the third yet
-    held = {id_ for _, id_ in shelf.core.blobs.held(-10.0)}
+    held = {id_ for _, id_ in shelf.core.blobs.stored(-10.0)}
     assert {file, part} <= held
     assert not {"file-lost", "part_lost"} & held
     assert shelf.rc.portal.call(expiry.sweep(-10.0)) == 0
@@ -342,7 +342,7 @@ def test_the_clock_goes_on_after_trouble(lone: Any, monkeypatch: pytest.MonkeyPa
     lone.change("UPDATE files SET expires_at = seq")
     lone.look_at_the_clock()
     assert lone.admin.files.list().data == []
-    assert [id_ for _, id_ in lone.core.blobs.held(-10.0)] == files[:1]
+    assert [id_ for _, id_ in lone.core.blobs.stored(-10.0)] == files[:1]
     stuck[0] = False
     lone.rc.portal.call(lone.expiry.sweep(-10.0))
-    assert list(lone.core.blobs.held(-10.0)) == []
+    assert list(lone.core.blobs.stored(-10.0)) == []

@@ -46,7 +46,7 @@ def bytes_of(shelf: Any, id_: str) -> bytes:
 
 def blobs(shelf: Any) -> list[str]:
     """The ids of all bytes of the tenant, begun ones too."""
-    return [id_ for tenant, id_ in shelf.core.blobs.held(-10.0) if tenant == shelf.tenant]
+    return [id_ for tenant, id_ in shelf.core.blobs.stored(-10.0) if tenant == shelf.tenant]
 
 
 def nothing(shelf: Any) -> bool:

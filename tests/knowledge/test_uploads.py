@@ -55,7 +55,7 @@ def bytes_of(shelf: Any, id_: str) -> bytes:
 
 def blobs(shelf: Any) -> set[str]:
     """The ids of all bytes of the tenant."""
-    return {id_ for tenant, id_ in shelf.core.blobs.held(-10.0) if tenant == shelf.tenant}
+    return {id_ for tenant, id_ in shelf.core.blobs.stored(-10.0) if tenant == shelf.tenant}
 
 
 def files(shelf: Any) -> list[str]:

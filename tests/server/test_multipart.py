@@ -463,7 +463,7 @@ def test_into_a_folder_and_nothing_left_of_what_broke(tmp_path: Path) -> None:
         sent = Sent(*sliced(body[:cut], 65_536), then=HUNG_UP)
         with pytest.raises(ClientGone):
             asyncio.run(read_form(sent.receive, FORM, stage, undo=undo, most=2_000_000, patience=5))
-        assert list(blobs.held(0)) == []
+        assert list(blobs.stored(0)) == []
     sent = Sent(*sliced(body, 65_536))
     filled = asyncio.run(read_form(sent.receive, FORM, stage, undo=undo, most=2_000_000, patience=5))
     assert b"".join(blobs.read("t", filled.file)) == data

@@ -151,7 +151,7 @@ def test_an_abort_leaves_nothing(place: Place, written: int) -> None:
         writer.write(b"x")
     with pytest.raises(StorageError, match="taken back"):
         writer.commit()
-    assert list(place.blobs.held(0)) == []
+    assert list(place.blobs.stored(0)) == []
     put(place.blobs, "t", "file-1", b"again")
     assert get(place.blobs, "t", "file-1") == b"again"
 
@@ -161,7 +161,7 @@ def test_what_is_there_is_not_written_over(blobs: Blobs) -> None:
     with pytest.raises(Conflict):
         put(blobs, "t", "file-1", b"second")
     assert get(blobs, "t", "file-1") == b"first"
-    assert list(blobs.held(0)) == [("t", "file-1")]
+    assert list(blobs.stored(0)) == [("t", "file-1")]
 
 
 def test_two_writers_of_one_id_never_mix(blobs: Blobs) -> None:
@@ -229,7 +229,7 @@ def test_writers_beside_each_other(blobs: Blobs) -> None:
     for thread in threads:
         thread.join()
     assert {id: get(blobs, "t", id) for id in data} == data
-    assert sorted(blobs.held(0)) == sorted(("t", id) for id in data)
+    assert sorted(blobs.stored(0)) == sorted(("t", id) for id in data)
 
 
 def test_a_writer_that_died_is_swept(place: Place) -> None:
@@ -239,12 +239,12 @@ def test_a_writer_that_died_is_swept(place: Place) -> None:
     blobs = place.again()
     with pytest.raises(NotFound):
         blobs.read("t", "file-2")
-    assert sorted(blobs.held(0)) == [("t", "file-1"), ("t", "file-2.part")]
-    assert list(blobs.held(3600)) == []
+    assert sorted(blobs.stored(0)) == [("t", "file-1"), ("t", "file-2.part")]
+    assert list(blobs.stored(3600)) == []
     assert blobs.delete("t", "file-2.part")
     assert not blobs.delete("t", "file-2.part")
     assert not blobs.delete("t", "file-1.part")
-    assert list(blobs.held(0)) == [("t", "file-1")]
+    assert list(blobs.stored(0)) == [("t", "file-1")]
     assert blobs.delete("t", "file-1")
     assert place.leftovers() == []
 
@@ -266,7 +266,7 @@ def test_a_deletion_that_died_goes_on(tmp_path: Path) -> None:
     rows.write(lambda c: c.run("drop_blob_pieces", ["t", "file-1", 1])).result()
     with pytest.raises(NotFound):
         blobs.read("t", "file-1")
-    assert list(blobs.held(0)) == [("t", "file-1.part")]
+    assert list(blobs.stored(0)) == [("t", "file-1.part")]
     assert blobs.delete("t", "file-1.part")
     assert rows.read(lambda c: c.select("SELECT count(*) FROM blob_pieces")) == [(0,)]
     rows.close()
@@ -278,7 +278,7 @@ def test_tenants_do_not_meet(place: Place) -> None:
     for number, tenant in enumerate(ODD_TENANTS):
         assert get(place.blobs, tenant, "file-1") == b"%d" % number
     blobs = place.again()
-    assert sorted(blobs.held(0)) == sorted((tenant, "file-1") for tenant in ODD_TENANTS)
+    assert sorted(blobs.stored(0)) == sorted((tenant, "file-1") for tenant in ODD_TENANTS)
     assert blobs.delete("a/b", "file-1")
     assert get(blobs, "a", "file-1") == b"2"
     with pytest.raises(NotFound):
@@ -360,7 +360,7 @@ def test_files_that_are_not_ours_are_left_alone(tmp_path: Path) -> None:
         (tmp_path / name).mkdir(parents=True)
     for name in ("README", "Upper/xx/file-xx", "t/xx/file-yy", "t/note"):
         (tmp_path / name).write_text("someone's")
-    assert list(blobs.held(0)) == [("t", "file-1")]
+    assert list(blobs.stored(0)) == [("t", "file-1")]
 
 
 FULL = """
@@ -390,7 +390,7 @@ try:
     writer.commit()
 except StorageError as exc:
     print(exc)
-print(sorted(id.removesuffix(".part") for _, id in blobs.held(0)))
+print(sorted(id.removesuffix(".part") for _, id in blobs.stored(0)))
 again = blobs.writer("t", "third")
 again.write(b"z" * 10_000_000)
 again.commit()

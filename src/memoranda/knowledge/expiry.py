@@ -114,7 +114,7 @@ class Expiry:
 
     def _sweep(self, older_than: float) -> int:
         by_tenant: dict[str, list[str]] = defaultdict(list)
-        for tenant, id_ in self.core.blobs.held(older_than):
+        for tenant, id_ in self.core.blobs.stored(older_than):
             by_tenant[tenant].append(id_)
         swept = 0
         for tenant, ids in by_tenant.items():

@@ -66,7 +66,7 @@ class Blobs(ABC):
         """Delete the bytes. Return True if there were any."""
 
     @abstractmethod
-    def held(self, older_than: float) -> Iterator[tuple[str, str]]:
+    def stored(self, older_than: float) -> Iterator[tuple[str, str]]:
         """Yield tenant and id of all stored bytes, and of dead writers, last modified more than `older_than` seconds
         ago, for the sweep. Ids of dead writers end with `.part`; `delete` accepts them, too."""
 

@@ -195,7 +195,7 @@ class DatabaseBlobs(Blobs):
         states = ("writing", "going") if id.endswith(PART) else ("complete", "complete")
         return remove(self._database, tenant, whole, states)
 
-    def held(self, older_than: float) -> Iterator[tuple[str, str]]:
+    def stored(self, older_than: float) -> Iterator[tuple[str, str]]:
         """Yield tenant and id of all bytes last modified more than `older_than` seconds ago."""
         until = _now() - int(older_than * 1e6)
         after = ("", "")

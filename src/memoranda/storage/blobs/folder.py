@@ -164,7 +164,7 @@ class FolderBlobs(Blobs):
             return False
         return True
 
-    def held(self, older_than: float) -> Iterator[tuple[str, str]]:
+    def stored(self, older_than: float) -> Iterator[tuple[str, str]]:
         """Yield tenant and id of all bytes last modified more than `older_than` seconds ago."""
         until = time.time() - older_than
         with file_errors(self.root, "listing"):
