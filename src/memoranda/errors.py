@@ -54,7 +54,7 @@ class DimensionMismatch(InvalidInput):
 
 
 class NotFound(MemorandaError):
-    """No such object, or it belongs to someone else; the two are told apart by nobody."""
+    """No such object, or it is not visible to the caller; the two are deliberately indistinguishable."""
 
 
 class Conflict(MemorandaError):

@@ -1,4 +1,4 @@
-"""The values that cross every door: memories, searches, hits, receipts. No behaviour, no I/O."""
+"""The values of every interface: memories, searches, hits, receipts. No behaviour, no I/O."""
 
 from __future__ import annotations
 
@@ -325,7 +325,7 @@ class Query(Selection, kw_only=True, forbid_unknown_fields=True):
     weights: Weights | None = None
     """Overrides of the fusion weights `dense` and `words`, and of scope weights by scope name."""
     rerank: Literal["auto", "people", "assistant", "plain", "sessions", "off"] | None = None
-    """The second stage of ranking: by the style of a conversation, which `auto` tells by its speakers; `sessions`
+    """The second stage of ranking: by the style of a conversation, which `auto` takes from its speakers; `sessions`
     merges messages and session summaries; `off` leaves the fused order. None is the configured one, here and below.
     It goes with mode `hybrid`, and is off in the others."""
     recency: Literal["off", "decay", "boost"] | None = None

@@ -123,7 +123,7 @@ def test_what_is_before_the_model_is_not_told_again() -> None:
     )
     kept, gone = choosing.untold(found, {"c"}, {choosing.plain("fine, at noon.")})
     assert ids(kept) == ["b"]
-    assert [(one.id, one.why) for one in gone] == [("a", "told"), ("c", "told")]
+    assert [(one.id, one.why) for one in gone] == [("a", "present"), ("c", "present")]
 
 
 def test_variety_prefers_the_other_to_the_same_again() -> None:

@@ -100,7 +100,7 @@ def test_what_was_said_last_is_not_told_as_a_memory(garden: Any) -> None:
     recent = [{"role": "user", "content": "The old bridge  has lanterns."}]
     made = garden.context(QUESTION, recent=recent, exclude=[ids[1]])
     assert told(made, "memories") == []
-    assert {one.id: one.why for one in made.left_out} == dict.fromkeys(ids, "told")
+    assert {one.id: one.why for one in made.left_out} == dict.fromkeys(ids, "present")
     known = garden.context(QUESTION, recent=[{"role": "assistant", "content": "x", "id": ids[0]}])
     assert told(known, "memories") == [ids[1]]
 
@@ -334,7 +334,7 @@ def test_what_was_said_last_comes_from_the_log(garden: Any) -> None:
     made = garden.context("What is next?", user="mara", session_id="talk")
     assert made.parts["recent"].text.split("\n\n")[-2:] == ["assistant: line 12", "mara: line 13"]
     assert told(made, "recent") == [one.message.id for one in kept[5:14]]
-    assert {one.id for one in made.left_out if one.why == "told"} >= set(told(made, "recent")) & {
+    assert {one.id for one in made.left_out if one.why == "present"} >= set(told(made, "recent")) & {
         one.id for one in made.left_out
     }
     assert "recent" not in garden.context("What is next?", user="mara", session_id="talk", recent=[]).parts

@@ -102,7 +102,7 @@ def test_a_text_stays_as_it_is_but_for_line_ends(tmp_path: Path) -> None:
 
 def test_what_was_guessed_and_taken_away_is_noted(tmp_path: Path) -> None:
     guessed = plain.read(written(tmp_path, "Grüße".encode("cp1252")), Limits())
-    assert guessed.notes == ["the encoding is not told; it was read as cp1252"]
+    assert guessed.notes == ["the encoding is not declared; it was read as cp1252"]
     long = b"a line of words\n" * 100
     document = plain.read(written(tmp_path, long + b"\0\0" + long), Limits())
     assert document.text == (long + long).decode()

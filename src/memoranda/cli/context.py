@@ -27,7 +27,7 @@ def context(
         int | None, typer.Option(help="How many memories at most; without it, as many as fit.")
     ] = None,
     kind: Kinds = None,
-    neighbours: Annotated[int, typer.Option(help="Messages to tell on either side of one found.")] = 0,
+    neighbours: Annotated[int, typer.Option(help="Messages to include on either side of each result.")] = 0,
     system: Annotated[str | None, typer.Option(help="Rules that go before everything.")] = None,
     as_of: Annotated[
         str | None, typer.Option(metavar="MOMENT", help="As it was at this moment, in ISO 8601.")

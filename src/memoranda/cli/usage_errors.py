@@ -24,7 +24,7 @@ def no_arguments(exc: Exception) -> bool:
 def sentence(exc: Any, command: Any = None) -> str:
     """The error of a command line in one sentence; `command` is the one that was called, where the error has none.
 
-    The kind of an error is told by its attributes: what it says is for people, and may change.
+    The kind of an error follows from its attributes: what it says is for people, and may change.
     """
     path = exc.ctx.command_path if exc.ctx is not None else "memoranda"
     option = getattr(exc, "option_name", None)

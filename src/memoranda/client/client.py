@@ -321,10 +321,12 @@ class Client:
         """See `Memories.job`."""
         return msgspec.json.decode(self._wire.call("GET", f"/v1/jobs/{quote(id, safe='')}"), type=Job)
 
-    def wait(self, id: str, *, every: float = 0.25, told: Callable[[Job], None] = lambda job: None) -> Job:
-        """Poll a job `every` so many seconds and return it once it has ended; `told` gets each earlier state."""
+    def wait(
+        self, id: str, *, every: float = 0.25, on_change: Callable[[Job], None] = lambda job: None
+    ) -> Job:
+        """Poll a job `every` so many seconds and return it once it has ended; `on_change` gets each earlier state."""
         while (job := self.job(id)).state in ("queued", "running"):
-            told(job)
+            on_change(job)
             time.sleep(every)
         return job
 

@@ -158,7 +158,7 @@ def untold(
     for candidate in candidates:
         again = candidate.memory.kind == "message" and plain(candidate.memory.content) in said
         if again or candidate.memory.id in ids:
-            gone.append(left(candidate, "told"))
+            gone.append(left(candidate, "present"))
         else:
             remaining.append(candidate)
     return remaining, gone

@@ -61,12 +61,12 @@ class ContextQuery(Selection, kw_only=True, forbid_unknown_fields=True):
     where the conversation is, and those scopes and global are. `limit` memories (None: as many as fit, 10 to 45),
     `passages` chunks of `stores` and `sessions` summaries (None: `sessions.max_retrieved`) are looked for.
     `threshold` and `passage_threshold` are floors on the similarity. `diversity` 0 to 1 trades relevance for variety
-    among memories (MMR). `neighbours` messages of its session are told on either side of a message, at most
+    among memories (MMR). `neighbours` messages of its session are included on either side of a message, at most
     `neighbour_tokens` of them. With `merge` memories and summaries are ranked together where both are found;
-    `rerank`, `recency`, `times`, `enrich`, `hyde` and `model_rerank` are those of a search. With `distinct` what
-    says nearly the same is told once, and a memory that a chunk covers not at all. With `marks` memories and
-    summaries carry a number to be cited by. What `exclude` names is not told: memories that the model has before it
-    already."""
+    `rerank`, `recency`, `times`, `enrich`, `hyde` and `model_rerank` are those of a search. With `distinct` of
+    results that say nearly the same only the best is included, and no memory that a chunk covers. With `marks`
+    memories and summaries carry a number to be cited by. `exclude` names memories that are left out because the
+    prompt has them already."""
 
     constraints: ClassVar[tuple[Constraint, ...]] = (
         NotBoth("hierarchy", "scopes", "names the scopes itself; leave `scopes` out"),
@@ -205,14 +205,14 @@ class ContextPiece(msgspec.Struct, kw_only=True):
 
 
 class LeftOut(msgspec.Struct, kw_only=True):
-    """What was found, or given, and is not told. `why`: `budget`; `floor`, its similarity is below the threshold;
-    `duplicate`, `of` says the same; `covered`, the chunk `of` says it; `told`, it stands in recent messages, or is
-    excluded; `condition`, an instruction for other questions."""
+    """A result, or a given part, that is not in the context. `why`: `budget`; `floor`, its similarity is below the
+    threshold; `duplicate`, `of` says the same; `covered`, the chunk `of` says it; `present`, it is in the recent
+    messages, or excluded; `condition`, an instruction for other questions."""
 
     part: PartName
     id: str
     kind: str
-    why: Literal["budget", "floor", "duplicate", "covered", "told", "condition"]
+    why: Literal["budget", "floor", "duplicate", "covered", "present", "condition"]
     of: str | None = None
     score: float = 0.0
 

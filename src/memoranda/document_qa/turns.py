@@ -94,7 +94,7 @@ async def store(core: Core, subject: Subject, turn: Turn, *, remember: bool) -> 
         return written
 
     written = await changed(core, row.tenant_id, work, lambda done: {*ready.woken(done), REMEMBER_JOB})
-    ready.told(written)
+    ready.observed(written)
 
 
 def _count_access(c: Connection, row: QueryRow, used: Sequence[str]) -> None:

@@ -84,7 +84,7 @@ class SourceChunk(msgspec.Struct, kw_only=True, rename="camel"):
 
 class MemoryHit(msgspec.Struct, kw_only=True, rename="camel"):
     """A memory that goes with an answer. `score` is its similarity with the boosts, `similarity` without; `cited` says
-    whether the answer names it, `in_history` that the prompt has its messages as history and does not tell it again."""
+    whether the answer names it, `in_history` that the prompt has its messages as history, not as a memory."""
 
     id: str
     source: str

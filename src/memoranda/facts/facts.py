@@ -168,7 +168,7 @@ class Facts:
             if row is None:
                 raise NotFound(f"no memory {id!r}")
             if not all(matches(mine, attributes(version)) for version in versions_of(w.c, tenant, row)):
-                raise Forbidden("undo: versions of this fact belong to somebody else; ask an admin")
+                raise Forbidden("undo: versions of this fact belong to another user; ask an admin")
             return undo(w, row)
 
         return await self._core.threads.result(self._core.store.transact(tenant, work))

@@ -59,7 +59,7 @@ async def judged(core: Core, model: Model, plans: Sequence[Plan]) -> None:
     try:
         answer = await said(model, ask)
     except (ModelError, SpendingLimit) as exc:
-        log.warning("facts are held against each other by rules alone: %s", exc)
+        log.warning("facts are compared by rules alone: %s", exc)
         return
     for number, verdict in verdicts(answer.text).items():
         if number <= len(asked):

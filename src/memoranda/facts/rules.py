@@ -27,8 +27,8 @@ USER = "The user"
 class Rule(msgspec.Struct, frozen=True):
     """A regular expression for a whole statement and the sentence for its matches. `{name}` is the speaker; groups are
     named in `sentence`. `confidence` is the share of the matches of such patterns that were true and understandable,
-    among 139 facts of LoCoMo that were read by hand: .9 for what somebody is, likes or calls something, .87 for what
-    somebody does or decides, .8 for what somebody has."""
+    among 139 facts of LoCoMo that were read by hand: .9 for what a speaker is, likes or calls something, .87 for what
+    a speaker does or decides, .8 for what a speaker has."""
 
     kind: str
     pattern: Regex

@@ -22,7 +22,7 @@ KEPT = 20
 
 
 class FactChange(msgspec.Struct, kw_only=True):
-    """What became of a version of a fact. `superseded`: by those of `ids`, because it was contradicted or told more
+    """What became of a version of a fact. `superseded`: by those of `ids`, because it was contradicted or stated more
     exactly (`why`); `consolidated` into them; `restored` when they went or were taken back; `undone`: taken back, so
     that they hold again."""
 

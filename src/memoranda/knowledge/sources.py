@@ -30,7 +30,7 @@ def name_of(source: Source, filename: str | None) -> str:
         return filename
     path = source if isinstance(source, str | Path) else getattr(source, "name", None)
     if not isinstance(path, str | Path):
-        raise InvalidInput("filename", "is required where the source is no path; it tells the format")
+        raise InvalidInput("filename", "is required where the source is no path; its extension is the format")
     return os.fsencode(Path(path).name).decode("utf-8", "replace")
 
 

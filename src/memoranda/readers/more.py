@@ -20,7 +20,7 @@ from memoranda.readers.pptx import UNTITLED
 DOC = "application/msword"
 PPT = "application/vnd.ms-powerpoint"
 MSG = "application/vnd.ms-outlook"
-UNKNOWN = "is of a format that nobody reads here"
+UNKNOWN = "is of a format that cannot be read here"
 MISSING = "is of a format that needs an extra: pip install 'memoranda[formats]'"
 
 _STREAMS = {

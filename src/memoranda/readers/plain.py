@@ -88,7 +88,7 @@ def _without_closing(words: str) -> str:
 def clean(source: Decoded, notes: list[str]) -> str:
     """Return a decoded text that can be stored, with `\\n` as line ends; `notes` gets what was guessed and removed."""
     if source.guessed:
-        notes.append(f"the encoding is not told; it was read as {source.encoding}")
+        notes.append(f"the encoding is not declared; it was read as {source.encoding}")
     if source.replaced:
         notes.append(f"some bytes are not {source.encoding} and are left as \ufffd")
     text = source.text

@@ -248,7 +248,7 @@ class Worker:
         """Kill the process and raise if it exceeds a limit, or the caller gave up."""
         if given_up.is_set():
             self.kill()
-            raise Unreadable("server_error", "nobody waits for it any more")
+            raise Unreadable("server_error", "the request for it has ended")
         if time.monotonic() - began > limits.seconds:
             self.kill()
             says = f"took longer than {limits.seconds:g} seconds to read; split it, or raise readers.seconds"

@@ -32,7 +32,7 @@ MAX_PAGE = 100
 
 
 class Conversation(msgspec.Struct, kw_only=True):
-    """A conversation. `summary` tells its beginning, where one was made."""
+    """A conversation. `summary` is of its beginning, if there is one."""
 
     id: str
     metadata: dict[str, str]

@@ -94,7 +94,7 @@ class Keeping:
             try:
                 live = await self._store()
             except MemorandaError as exc:
-                log.error("what the response %s tells is not stored: %s", self._key[1], exc)
+                log.error("events of the response %s are not stored: %s", self._key[1], exc)
                 self._failure, live = exc, False
             if not live:
                 await self.run.leave()

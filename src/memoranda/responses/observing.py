@@ -118,7 +118,7 @@ async def _store_with_messages(
 async def _together(core: Core, tenant: str, work: Callable[[Connection], bool], messages: Ready) -> None:
     written = await changed(core, tenant, lambda w: messages.write(w) if work(w.c) else [], Ready.woken)
     if written:
-        messages.told(written)
+        messages.observed(written)
 
 
 def _role(item: Item, tools: bool) -> str:

@@ -55,7 +55,8 @@ Instructions = Annotated[str, any_text(MAX_INSTRUCTIONS_CHARS)]
 class ProfileMemory(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What an agent does with memory where a request does not say. `episodic` looks memories up and has facts taken out
     of what is said, or neither; `retrieval` is the first of the two alone, as are the bounds: memories at most, their
-    least similarity, their kinds. `summarization` tells long conversations as a summary. Null is as configured."""
+    least similarity, their kinds. `summarization` replaces the beginning of long conversations by a summary. Null is as
+    configured."""
 
     episodic: bool | None = None
     retrieval: bool | None = None

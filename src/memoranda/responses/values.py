@@ -243,7 +243,7 @@ class Response(msgspec.Struct, kw_only=True):
 
 
 class Summary(msgspec.Struct, kw_only=True):
-    """A summary of a conversation's beginning. `summarized_up_to` is the last response it tells of, or in a
+    """A summary of a conversation's beginning. `summarized_up_to` is the last response it covers, or in a
     conversation the last item; `created_at` is Unix time in seconds; `by` is the model, or `extractive`."""
 
     summary: str

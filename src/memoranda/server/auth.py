@@ -61,7 +61,7 @@ class Guard:
             raise Forbidden("this needs a key with the admin role")
         if needs == "operator" and not is_operator(subject):
             raise Forbidden(
-                f"this tells of every tenant and needs an admin key of tenant {OPERATOR_TENANT!r}"
+                f"this concerns every tenant and needs an admin key of tenant {OPERATOR_TENANT!r}"
             )
         if needs == "service" and not sees_all(subject):
             raise Forbidden("this needs a key with the service or admin role, bound to no user")

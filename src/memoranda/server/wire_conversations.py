@@ -59,7 +59,7 @@ class ConversationItemsQuery(msgspec.Struct, kw_only=True):
 
 
 class ConversationObject(msgspec.Struct, kw_only=True, tag_field="object", tag="conversation"):
-    """A conversation. `extensions.conversation_summary` tells its beginning, where one was made."""
+    """A conversation. `extensions.conversation_summary` is a summary of its beginning, if there is one."""
 
     id: str
     created_at: int

@@ -58,7 +58,7 @@ class FailureBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class SessionsQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A page of sessions: of a channel, of a status (may be repeated), in which somebody spoke, that reach beyond
+    """A page of sessions: of a channel, of a status (may be repeated), in which a user spoke, that reach beyond
     `since` and began before `until`."""
 
     channel_id: str | None = None

@@ -188,7 +188,7 @@ class AskLogPage(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 class AskMemory(msgspec.Struct, kw_only=True, rename="camel"):
-    """Something that is remembered: of a question (`qa_turn`), of some (`summary`), or because somebody said so
+    """Something that is remembered: of a question (`qa_turn`), of some (`summary`), or because a user said so
     (`manual`)."""
 
     id: str

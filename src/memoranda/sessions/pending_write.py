@@ -27,8 +27,8 @@ Written = list[tuple[list[int], Logged]]
 
 
 class Ready:
-    """Messages checked and counted. `write` stores them in a transaction; after the commit `told` returns the results
-    and `woken` the kinds of jobs to wake."""
+    """Messages checked and counted. `write` stores them in a transaction; after the commit `observed` returns the
+    results and `woken` the kinds of jobs to wake."""
 
     def __init__(self, core: Core, place: Place, sayings: Sequence[Saying], now: int) -> None:
         self._core = core
@@ -78,19 +78,19 @@ class Ready:
         mark = NEVER if mode == "off" else SWITCHED
         return mode, [replace(saying, row=saying.row._replace(extract=mark)) for saying in self._sayings]
 
-    def told(self, written: Written) -> list[Observed]:
+    def observed(self, written: Written) -> list[Observed]:
         """Return the result of each message, in order; call it after the commit."""
-        observed: dict[int, Observed] = {}
+        results: dict[int, Observed] = {}
         tally = self._core.tally
         for places, logged in written:
             for i, (row, created) in zip(places, logged.rows, strict=True):
-                observed[i] = Observed(message=to_message(row), created=created)
+                results[i] = Observed(message=to_message(row), created=created)
             note(self._core, "opened", self._place.subject.tenant_id, logged.opened)
             note(self._core, "closed", self._place.subject.tenant_id, logged.closed)
             tally["messages_observed"] += sum(created for _, created in logged.rows)
             if logged.due_at:
                 self._core.expect(logged.due_at)
-        return [observed[i] for i in range(len(self._sayings))]
+        return [results[i] for i in range(len(self._sayings))]
 
     @staticmethod
     def woken(written: Written) -> set[str]:

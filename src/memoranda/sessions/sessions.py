@@ -90,7 +90,7 @@ class Sessions:
         )  # fmt: skip
         observed: list[Observed] = []
         for some in ready.steps(self._core.config.sessions.batch_size):
-            observed += some.told(await changed(self._core, self._tenant, some.write, some.woken))
+            observed += some.observed(await changed(self._core, self._tenant, some.write, some.woken))
         return observed
 
     async def prepare(self, messages: Said, **place: Unpack[Around]) -> Ready:

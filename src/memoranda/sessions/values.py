@@ -133,7 +133,7 @@ SummaryItems = Annotated[list[SummaryItem], Meta(max_length=100)]
 
 
 class NewSummary(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A summary of a session that somebody else made. `model` is what made it. With `message_count` it is of so many
+    """A summary of a session that was made elsewhere. `model` is what made it. With `message_count` it is of so many
     messages, and refused once the session has others."""
 
     summary: Annotated[str, some_text(100_000)]

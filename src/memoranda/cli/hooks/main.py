@@ -103,7 +103,7 @@ def _limit(seconds: float) -> None:
 
 
 def age() -> float:
-    """Return the seconds since this process was started; where the system does not tell, those that it computed."""
+    """Return the seconds since this process was started, or its CPU time where the system does not report them."""
     try:
         with open("/proc/self/stat", encoding="ascii", errors="replace") as file:
             started = int(file.read().rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")

@@ -192,9 +192,9 @@ class QdrantIndex(Index):
     def health(self) -> dict[str, object]:
         with self._link.exclusive():
             memories = models.Filter(must_not=[models.HasIdCondition(has_id=[META])])
-            vectors = self._count("tell its health", memories)
+            vectors = self._count("report its health", memories)
             tenants = self._link.ask(
-                "tell its health",
+                "report its health",
                 lambda client: client.facet(self._name, "tenant", limit=TENANTS, exact=True),
             )
             local = self._link.local
