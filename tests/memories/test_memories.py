@@ -405,6 +405,24 @@ VERBS: list[tuple[str, Callable[[BlockingMemories], Any]]] = [
 ]
 
 
+SLIPS = [
+    ("limits", "limit", lambda m: m.list(limits=5)),
+    ("befor", "before", lambda m: m.list(befor="x")),
+    ("limits", "limit", lambda m: m.near_duplicates(limits=5)),
+    ("limits", "limit", lambda m: m.projection(limits=5)),
+    ("vector", "vectors", lambda m: list(m.export(vector=True))),
+    ("id", "ids", lambda m: m.forget(id=["x"])),
+]
+
+
+@pytest.mark.parametrize(("slip", "name", "verb"), SLIPS)
+def test_a_slip_in_a_keyword_is_named_with_the_keyword(
+    memories: BlockingMemories, slip: str, name: str, verb: Callable[[Any], Any]
+) -> None:
+    with pytest.raises(InvalidInput, match=f"^{slip}: .*did you mean `{name}`"):
+        verb(memories)
+
+
 @pytest.mark.parametrize(("field", "verb"), VERBS, ids=[f"{n}-{field}" for n, (field, _) in enumerate(VERBS)])
 def test_every_verb_refuses_by_name(
     crowded: BlockingMemoranda, field: str, verb: Callable[[BlockingMemories], Any]

@@ -175,7 +175,7 @@ class Memories:
         if ids is not None:
             _check_ids(ids)
         core = self._core
-        aim = aim_of(self.subject, ids, convert(fields, Forget))
+        aim = aim_of(self.subject, ids, convert(fields, Forget, beside=("ids",)))
         run = Forgetting(core.store, core.jobs, core.threads, aim, f"gone_{secrets.token_hex(12)}")
         return await run.run(core.erasers)
 
@@ -218,7 +218,7 @@ class Memories:
             raise InvalidInput("order", "must be asc or desc")
         if after is not None and before is not None:
             raise InvalidInput("before", "goes without `after`: a page is read in one direction")
-        where = self._where(convert(fields, Selection))
+        where = self._where(convert(fields, Selection, beside=("limit", "after", "before", "order")))
         return await self._core.threads.run(self._page, where, limit, after, before, order == "desc")
 
     def _page(
@@ -364,7 +364,7 @@ class Memories:
         """Return pairs of memories of one scope that say nearly the same, most similar first; see
         `duplicates.report`."""
         _check_limit(limit)
-        where = self._where(convert(fields, Selection))
+        where = self._where(convert(fields, Selection, beside=("limit",)))
         return await self._core.threads.run(
             duplicates.report, self._core.store, self.subject.tenant_id, where, limit
         )
@@ -378,7 +378,7 @@ class Memories:
         """
         if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= MOST_POINTS:
             raise InvalidInput("limit", f"must be a whole number between 1 and {MOST_POINTS}")
-        where = self._where(convert(fields, Selection))
+        where = self._where(convert(fields, Selection, beside=("limit",)))
         return await self._core.threads.run(
             projection.project, self._core.store, self.subject.tenant_id, where, limit
         )
@@ -415,7 +415,7 @@ class Memories:
         """Export the selection as JSONL, yielding a line at a time: a header, then a memory each, oldest first,
         archived and superseded ones too. With `vectors` an import needs no model; nothing else ever shows an embedding.
         Scopes as in `count`."""
-        where = self._where(convert(fields, Selection), all_times=True)
+        where = self._where(convert(fields, Selection, beside=("vectors",)), all_times=True)
         lines = transfer.lines(self._core.store, self.subject.tenant_id, where, vectors)
         while (line := await self._core.threads.run(next, lines, None)) is not None:
             yield line
@@ -424,7 +424,7 @@ class Memories:
         self, path: str | Path, *, vectors: bool = False, **fields: Unpack[SelectionFields]
     ) -> int:
         """Write an export to a file, atomically; return the number of memories written. See `export`."""
-        where = self._where(convert(fields, Selection), all_times=True)
+        where = self._where(convert(fields, Selection, beside=("vectors",)), all_times=True)
         lines = transfer.lines(self._core.store, self.subject.tenant_id, where, vectors)
         return await self._core.threads.run(transfer.write_file, Path(path), lines)
 

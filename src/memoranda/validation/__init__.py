@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -18,24 +18,26 @@ DIAGNOSED = 8 << 20
 """Bodies up to this size are parsed a second time for a better error."""
 
 
-def convert(raw: Any, type_: type[T], where: str = "") -> T:
+def convert(raw: Any, type_: type[T], where: str = "", *, beside: Sequence[str] = ()) -> T:
     """`raw` (mappings, lists, strings, numbers, datetimes) as a `type_`; an instance is returned unchanged. A date
-    where a moment is expected is midnight of that day in UTC.
+    where a moment is expected is midnight of that day in UTC. `beside` are fields of the caller that are not in `raw`.
 
     Raises:
         InvalidInput: names the field by its path, below `where`, and the nearest known field when it is a slip.
     """
-    return raw if isinstance(raw, type_) else converted(raw, type_, where)
+    return raw if isinstance(raw, type_) else converted(raw, type_, where, beside=beside)
 
 
-def converted(raw: Any, type_: type[T], where: str = "", *, strict: bool = True) -> T:
+def converted(
+    raw: Any, type_: type[T], where: str = "", *, strict: bool = True, beside: Sequence[str] = ()
+) -> T:
     """Return `raw` as a `type_`; if not `strict`, text may represent numbers and so on. Errors as `convert`."""
     try:
         return msgspec.convert(raw, type_, strict=strict)
     except msgspec.ValidationError as exc:
         if dates.expected(exc) and (moments := dates.dated(raw, type_)) != raw:
-            return converted(moments, type_, where, strict=strict)
-        raise invalid(exc, type_, where, raw) from exc
+            return converted(moments, type_, where, strict=strict, beside=beside)
+        raise invalid(exc, type_, where, raw, beside) from exc
 
 
 def checked(value: S) -> S:

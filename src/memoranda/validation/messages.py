@@ -39,13 +39,15 @@ MOMENT = "must be a date, or a date and time, such as 2024-05-01 or 2024-05-01T1
 DAY = "must be a date such as 2024-05-01"
 
 
-def invalid(exc: msgspec.ValidationError, type_: Any, where: str, raw: Any = UNSET) -> InvalidInput:
-    """Return the error of msgspec on `raw` as our error; the field is below `where`."""
+def invalid(
+    exc: msgspec.ValidationError, type_: Any, where: str, raw: Any = UNSET, beside: Sequence[str] = ()
+) -> InvalidInput:
+    """Return the error of msgspec on `raw` as our error; the field is below `where`. `beside` are more known fields."""
     match = _AT.match(str(exc))
     what, path = (match["what"], match["path"] or "") if match else (str(exc), "")
     if unknown := _UNKNOWN.search(what):
         name = unknown["name"]
-        fields = _fields(type_, path)
+        fields = [*beside, *_fields(type_, path)] if not path else _fields(type_, path)
         near = difflib.get_close_matches(name, fields, 1)
         listed = f"; use {', '.join(fields)}" if 0 < len(fields) <= LISTED else ""
         fix = f"; did you mean `{near[0]}`?" if near else listed
