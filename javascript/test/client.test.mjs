@@ -45,6 +45,7 @@ test('many memories, counted, exported and forgotten', async () => {
   ]);
   assert.equal(added.created, 2);
   assert.equal(await memoranda.memories.count({ scopes }), 2);
+  assert.equal(await memoranda.memories.countAccess([added.data[0].id, 'none']), 1);
   const lines = [];
   for await (const line of memoranda.memories.export({ scopes })) lines.push(line);
   assert.deepEqual(lines.slice(1).map((line) => line.content).sort(), ['Bob plays chess.', 'Bob rides a bike.']);
