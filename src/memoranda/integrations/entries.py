@@ -78,14 +78,23 @@ class Entries:
             return None
 
     def listed(self, first: int = PAGE, **fields: Any) -> Iterator[Memory]:
-        """The entries of a selection, newest first. `first` is how many are read at first."""
+        """The entries of a selection, newest first. `first` is how many are read at first. If the last entry of a page
+        is deleted before the next page is read, reading begins again; none is yielded twice."""
         after: str | None = None
+        yielded: set[str] = set()
         while True:
-            limit = PAGE if after else max(1, min(first, PAGE))
-            page = self.memories.list(limit=limit, after=after, **{**self.selection, **fields})
-            yield from page.data
+            limit = PAGE if yielded else max(1, min(first, PAGE))
+            try:
+                page = self.memories.list(limit=limit, after=after, **{**self.selection, **fields})
+            except InvalidInput as exc:
+                if exc.field != "after" or after is None:
+                    raise
+                after = None
+                continue
+            yield from (memory for memory in page.data if memory.id not in yielded)
             if not page.has_more:
                 return
+            yielded |= {memory.id for memory in page.data}
             after = page.last_id
 
     def add(self, drafts: Sequence[dict[str, Any]], value: str) -> list[bool]:
