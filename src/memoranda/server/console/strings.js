@@ -363,7 +363,7 @@ export const t = {
     /** @type {Record<string, string>} */
     why: {
       budget: "Its part of the budget was full", floor: "Its similarity is below the threshold",
-      duplicate: "Another piece says the same", covered: "A chunk says it already", told: "It is in the conversation already",
+      duplicate: "Another piece says the same", covered: "A chunk says it already", present: "It is in the conversation already",
       condition: "It is an instruction for other questions",
     },
   },
