@@ -121,7 +121,7 @@ def test_what_is_before_the_model_is_not_told_again() -> None:
         hit("fine,  at NOON.", id="b", kind="fact"),
         hit("other", id="c"),
     )
-    kept, gone = choosing.untold(found, {"c"}, {choosing.plain("fine, at noon.")})
+    kept, gone = choosing.not_present(found, {"c"}, {choosing.plain("fine, at noon.")})
     assert ids(kept) == ["b"]
     assert [(one.id, one.why) for one in gone] == [("a", "present"), ("c", "present")]
 

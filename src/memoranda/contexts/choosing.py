@@ -149,7 +149,7 @@ def left(candidate: Chosen, why: str, of: str | None = None) -> LeftOut:
     return LeftOut(part=candidate.part, id=memory.id, kind=memory.kind, why=why, of=of, score=candidate.score)  # type: ignore[arg-type]
 
 
-def untold(
+def not_present(
     candidates: Sequence[Chosen], ids: Collection[str], said: Collection[str]
 ) -> tuple[list[Chosen], list[LeftOut]]:
     """Return the candidates that are not in the prompt already, by id or as a message with the same text; and the

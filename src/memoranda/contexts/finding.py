@@ -238,7 +238,7 @@ class Finding:
             choosing.plain(text)
             for text in (asked.query, *(message.content for message in asked.recent or ()))
         }
-        chosen, again = choosing.untold(
+        chosen, again = choosing.not_present(
             choosing.candidates([*answers.memories, *answers.sessions]), ids, said
         )
         chosen, other = choosing.applicable(chosen, asked.query)

@@ -63,8 +63,8 @@ class ContextQuery(Selection, kw_only=True, forbid_unknown_fields=True):
     `threshold` and `passage_threshold` are floors on the similarity. `diversity` 0 to 1 trades relevance for variety
     among memories (MMR). `neighbours` messages of its session are included on either side of a message, at most
     `neighbour_tokens` of them. With `merge` memories and summaries are ranked together where both are found;
-    `rerank`, `recency`, `times`, `enrich`, `hyde` and `model_rerank` are those of a search. With `distinct` of
-    results that say nearly the same only the best is included, and no memory that a chunk covers. With `marks`
+    `rerank`, `recency`, `times`, `enrich`, `hyde` and `model_rerank` are those of a search. With `distinct`,
+    of results that say nearly the same, only the best is included, and no memory that a chunk covers. With `marks`
     memories and summaries carry a number to be cited by. `exclude` names memories that are left out because the
     prompt has them already."""
 

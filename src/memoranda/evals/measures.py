@@ -55,7 +55,7 @@ def abstention_command(
     data: DataOption = ":memory:",
     json: JsonOption = False,
 ) -> None:
-    """Return True if `evidence` separates questions that are answered from those that are not."""
+    """Measure how well `evidence` separates questions that are answered from those that are not."""
     datasets = [any_dataset(path) for path in paths or ()]
     if with_bundled or not datasets:
         datasets.append(abstention.bundled())

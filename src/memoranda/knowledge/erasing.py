@@ -13,7 +13,7 @@ from memoranda.knowledge.files import remove_file
 from memoranda.storage.sql.base import Connection
 from memoranda.store import listing
 from memoranda.store.core import Core
-from memoranda.store.forgetting import Forgetting, removed, told_by
+from memoranda.store.forgetting import Forgetting, contains_phrase, removed
 from memoranda.store.rows import CHUNK
 from memoranda.store.steps import ROWS
 from memoranda.text.json import compact_json
@@ -49,7 +49,7 @@ class Erasing:
         db, tenant = run.store.db, run.aim.tenant
         sources = set[int]()
         for rows in listing.scan(db, tenant, Compare("$kind", "eq", CHUNK)):
-            matching = [row.seq for row in rows if told_by(row, phrase)]
+            matching = [row.seq for row in rows if contains_phrase(row, phrase)]
             if matching:
                 listed = compact_json(matching)
                 places = db.read(lambda c, some=listed: c.all("places_of_chunks", [tenant, some]), tenant)  # type: ignore[misc]

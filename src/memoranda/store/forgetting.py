@@ -299,10 +299,10 @@ def _named(run: Forgetting) -> Iterator[list[int]]:
 def _selected(run: Forgetting) -> Iterator[list[int]]:
     aim = run.aim
     for rows in listing.scan(run.store.db, aim.tenant, aim.where, size=PAGE):
-        yield [row.seq for row in rows if aim.text is None or told_by(row, aim.text)]
+        yield [row.seq for row in rows if aim.text is None or contains_phrase(row, aim.text)]
 
 
-def told_by(row: Record, phrase: Phrase) -> bool:
+def contains_phrase(row: Record, phrase: Phrase) -> bool:
     """Return True if a memory contains a phrase, in its text, tags, metadata, header, source or role."""
     return phrase.within(row.content, row.header, row.source, row.role) or phrase.within_json(
         row.tags, row.metadata

@@ -140,7 +140,7 @@ class Link:
                     await answer.response.aclose()
             return msgspec.json.decode(body)
         except (Passing, Refusal, TimeoutError, httpx.TransportError, ValueError) as exc:
-            raise ModelUnavailable(f"{self.place} does not answer {path}: {exc}") from exc
+            raise ModelUnavailable(f"{self.place} gives no usable answer to {path}: {exc}") from exc
 
     def refused(self, exc: Refusal) -> ModelRefused:
         """Return the error for a request that the server refuses."""
