@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import memoranda
 from memoranda.errors import DimensionMismatch, InvalidInput
 
 pytest.importorskip("crewai.memory.storage.backend")
@@ -23,6 +24,8 @@ from crewai.memory.types import MemoryRecord
 
 from memoranda.integrations.crewai import MemorandaEmbedder, MemorandaStorage
 from support import chat_server
+
+from .conftest import QUICK
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "crewai_memory.py"
 START = datetime(2026, 1, 1)
@@ -186,6 +189,77 @@ async def test_the_awaited_ways_do_the_same(product: Any) -> None:
     assert ids([found for found, _ in await storage.asearch(vector, "/house", limit=1)]) == ["kettle"]
     assert await storage.adelete(record_ids=["kettle"]) == 1
     assert storage.count() == 4
+
+
+def test_metadata_is_compared_as_a_whole(folder: Any) -> None:
+    values: list[Any] = [["x"], ["x", "y"], "x", {"x": 1}, None]
+    storage = MemorandaStorage(folder)
+    storage.save(
+        [record(str(n), f"text {n}", metadata={"topics": topics}) for n, topics in enumerate(values)]
+    )
+    storage.save([record("none", "text without topics"), record("odd", "an odd key", metadata={"$x": 1})])
+    (vector,) = MemorandaEmbedder(folder)(["text"])
+    for n, topics in enumerate(values):
+        expected = {str(n), "none", "odd"} if topics is None else {str(n)}
+        found = storage.search(vector, metadata_filter={"topics": topics})
+        assert set(ids([each for each, _ in found])) == expected, topics
+    assert storage.delete(metadata_filter={"$x": 1}) == 1
+    assert storage.delete(metadata_filter={"topics": ["x"]}) == 1
+    assert storage.delete(metadata_filter={"crewai.id": "none"}) == 0
+    assert left(storage) == {"1", "2", "3", "4", "none"}
+
+
+def test_a_refused_record_does_not_keep_the_others_out(folder: Any) -> None:
+    storage = MemorandaStorage(folder)
+    with pytest.raises(InvalidInput, match=r"^content"):
+        storage.save([RECORDS[0], record("blank", " "), RECORDS[1]])
+    assert left(storage) == {"root", "kettle"}
+    with pytest.raises(DimensionMismatch):
+        storage.save([record("short", "A text.", embedding=[1.0, 0.0]), RECORDS[2]])
+    assert left(storage) == {"root", "kettle", "tap"}
+
+
+def test_long_texts_are_embedded_by_their_beginning_and_found_by_their_end(tmp_path: Path) -> None:
+    with memoranda.open(tmp_path) as opened:  # the default model takes 512 tokens
+        embedder, storage = MemorandaEmbedder(opened), MemorandaStorage(opened)
+        long = "The harbour was calm all day. " * 200 + "The password of the safe is heron."
+        vectors = embedder([long, "short"])
+        assert [len(vector) for vector in vectors] == [384, 384]
+        storage.save([record("long", long, embedding=vectors[0]), record("other", "Ships sail at noon.")])
+        (vector,) = embedder(["What is the password of the safe?"])
+        assert ids([found for found, _ in storage.search(vector, limit=1)]) == ["long"]
+
+
+def test_many_texts_and_large_limits(folder: Any) -> None:
+    storage, embedder = MemorandaStorage(folder), MemorandaEmbedder(folder)
+    storage.save([record(str(n), f"text number {n}", hours=n) for n in range(1_200)])
+    vectors = embedder([f"text number {n}" for n in range(300)])
+    assert len(vectors) == 300
+    assert len(storage.search(vectors[7], limit=2_000)) == 1_000
+    assert storage.search(vectors[7], limit=0) == []
+    assert ids(storage.list_records(limit=2, offset=1_198)) == ["1", "0"]
+    assert storage.delete() == 1_200
+
+
+async def test_a_product_of_an_event_loop_is_refused() -> None:
+    async with await memoranda.Memoranda.open(":memory:", embedder=QUICK) as opened:
+        for adapter in (MemorandaStorage, MemorandaEmbedder):
+            for product in (opened, opened.memories):
+                with pytest.raises(
+                    InvalidInput, match=r"^product: belongs to an event loop.*memoranda\.open"
+                ):
+                    adapter(product)
+
+
+def test_a_listing_survives_the_deletion_of_its_place(folder: Any) -> None:
+    """The last record of the first page goes before the second page is read."""
+    storage = MemorandaStorage(folder)
+    storage.save([record(str(n), f"text number {n}") for n in range(1_010)])
+    listed = storage._entries.listed()
+    first = [next(listed) for _ in range(1_000)]
+    storage._entries.delete(first[-1].id)
+    rest = list(listed)
+    assert len({memory.id for memory in [*first, *rest]}) == len(first) + len(rest) == 1_010
 
 
 def test_a_memory_remembers_recalls_and_forgets(product: Any) -> None:

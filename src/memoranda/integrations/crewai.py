@@ -16,11 +16,15 @@ require("crewai.memory.storage.backend", "crewai")
 
 from crewai.memory.types import MemoryRecord, ScopeInfo  # noqa: E402 - says first what is missing
 
-from memoranda.clock import micros  # noqa: E402
+from memoranda.app.blocking import BlockingMemories  # noqa: E402
+from memoranda.app.memoranda import Memoranda  # noqa: E402
+from memoranda.client import Client  # noqa: E402
+from memoranda.errors import InvalidInput  # noqa: E402
 from memoranda.integrations import entries  # noqa: E402
 from memoranda.integrations.entries import Entries  # noqa: E402
 from memoranda.integrations.products import Product, memories_of  # noqa: E402
-from memoranda.types import Memory  # noqa: E402
+from memoranda.memories.memories import Memories  # noqa: E402
+from memoranda.types import MAX_LIMIT, Memory  # noqa: E402
 
 OWN = "crewai."
 """Begins the metadata keys that are not the record's."""
@@ -29,22 +33,40 @@ ID, SCOPE, WITHIN, CATEGORIES, IMPORTANCE, ACCESSED, SOURCE, PRIVATE = (
     for name in ("id", "scope", "within", "categories", "importance", "accessed", "source", "private")
 )
 ROOT = "/"
+BATCH = 256
+"""Texts that are embedded by one request."""
+SHORT = 250
+"""Characters of a record whose vector is taken over: a longer one may need several windows, which the product makes."""
 
 
 class MemorandaEmbedder:
     """Embeds with the model that a product is configured with: the `embedder` of a `Memory` whose storage is a
-    `MemorandaStorage`. Vectors have unit length.
+    `MemorandaStorage`. Vectors have unit length. A text longer than the model's input is embedded by its beginning.
+    CrewAI asks for texts and questions alike, so that questions are embedded as texts are.
 
     Raises:
-        InvalidInput: a text is longer than the model's input.
-        EmbedderUnavailable: the model does not answer.
+        InvalidInput: the product belongs to an event loop.
+        EmbedderUnavailable: when it is called: the model does not answer.
     """
 
     def __init__(self, product: Product) -> None:
-        self._memories = memories_of(product)
+        self._memories = _blocking(product)
 
     def __call__(self, texts: list[str]) -> list[list[float]]:
-        vectors: list[list[float]] = self._memories.embed(texts).vectors.tolist()
+        vectors: list[list[float]] = []
+        for start in range(0, len(texts), BATCH):
+            vectors += self._vectors(texts[start : start + BATCH])
+        return vectors
+
+    def _vectors(self, texts: list[str]) -> list[list[float]]:
+        try:
+            vectors: list[list[float]] = self._memories.embed(texts).vectors.tolist()
+        except InvalidInput:
+            if len(texts) > 1:
+                return [vector for text in texts for vector in self._vectors([text])]
+            if len(texts[0]) < 2:
+                raise
+            return self._vectors([texts[0][: len(texts[0]) // 2]])
         return vectors
 
 
@@ -52,14 +74,17 @@ class MemorandaStorage:
     """A `StorageBackend` in a folder or on a server of Memoranda.
 
     A record is a memory of kind `item`, which other searches of the product see only if they name that kind; `name`
-    keeps several storages in one tenant apart. Vectors that come with new records must be of the product's model
-    (`MemorandaEmbedder`); records without one, and those that are replaced, are embedded by it. A scope has its own
-    records and those of the scopes below it. Times are in UTC, without a zone, as CrewAI has them. The async methods
-    run in worker threads.
+    keeps several storages in one tenant apart. The vector of a new record must be of the product's model
+    (`MemorandaEmbedder`); records that are longer than `SHORT`, have no vector, or get another text are embedded by the
+    product. A scope has its own records and those of the scopes below it. Times are in UTC, without a zone, as CrewAI
+    has them. The async methods run in worker threads.
+
+    Raises:
+        InvalidInput: the product belongs to an event loop, which CrewAI would block while it waits.
     """
 
     def __init__(self, product: Product, *, name: str = "crewai") -> None:
-        self._entries = Entries(memories_of(product), name)
+        self._entries = Entries(_blocking(product), name)
         self._name = name
 
     # --- writing -----------------------------------------------------------------------------------
@@ -68,21 +93,24 @@ class MemorandaStorage:
         """Writes records; one with the id of a record that is there replaces it.
 
         Raises:
-            InvalidInput: a record has no text, or its metadata is wrong; others may be written.
-            DimensionMismatch: a vector is not of the product's model.
+            InvalidInput: a record has no text, or its metadata is wrong; all others are written.
+            DimensionMismatch: the vector of a new record is not of the product's model; all others are written.
         """
-        drafts = {record.id: self._draft(record) for record in records}
-        if drafts:
-            self._entries.put(list(drafts.values()), "metadata")
+        drafts = list({record.id: self._draft(record) for record in records}.values())
+        if self._refusal(drafts) is not None:
+            errors = [error for draft in drafts if (error := self._refusal([draft])) is not None]
+            if errors:
+                raise errors[0]
 
     def update(self, record: MemoryRecord) -> None:
-        """Replaces the record of that id. Errors as `save`."""
+        """As `save` of one record."""
         self.save([record])
 
     def touch_records(self, record_ids: list[str]) -> None:
         """Sets `last_accessed` of records to now."""
-        if record_ids:
-            self._entries.memories.count_access([self._id(id_) for id_ in record_ids])
+        for start in range(0, len(record_ids), entries.PAGE):
+            some = record_ids[start : start + entries.PAGE]
+            self._entries.memories.count_access([self._id(id_) for id_ in some])
 
     def delete(
         self,
@@ -93,17 +121,31 @@ class MemorandaStorage:
         metadata_filter: dict[str, Any] | None = None,
     ) -> int:
         """Deletes the records that meet every condition given, all records without one; returns their number."""
-        chosen = _filters(scope_prefix, categories, metadata_filter)
-        if record_ids is not None:
-            chosen.append({"type": "in", "key": ID, "value": list(record_ids)})
-        if older_than is not None:
-            chosen.append({"type": "lt", "key": "$occurred_at", "value": micros(_utc(older_than))})
-        deleted = [self._entries.delete(memory.id) for memory in list(self._listed(chosen))]
-        return sum(deleted)
+        if record_ids is None:
+            memories = list(self._listed(_filters(scope_prefix, categories, metadata_filter)))
+        else:
+            found = (self._entries.get(self._id(id_)) for id_ in dict.fromkeys(record_ids))
+            memories = [memory for memory in found if memory is not None and _is_in(memory, scope_prefix)]
+        meeting = [
+            memory
+            for memory in memories
+            if (not categories or not {*categories}.isdisjoint(memory.metadata[CATEGORIES]))
+            and (older_than is None or memory.occurred_at < _utc(older_than))
+            and _has(memory, metadata_filter)
+        ]
+        return sum(self._entries.delete(memory.id) for memory in meeting)
 
     def reset(self, scope_prefix: str | None = None) -> None:
         """Deletes the records of a scope, all of them without one."""
         self.delete(scope_prefix)
+
+    def _refusal(self, drafts: Sequence[dict[str, Any]]) -> InvalidInput | None:
+        """Write entries; return the error if one is refused."""
+        try:
+            self._entries.put(drafts, "metadata")
+        except InvalidInput as exc:
+            return exc
+        return None
 
     # --- reading -----------------------------------------------------------------------------------
 
@@ -122,16 +164,24 @@ class MemorandaStorage:
         Raises:
             DimensionMismatch: the vector is not of the product's model.
         """
+        if limit < 1:
+            return []
         found = self._entries.memories.search(
             "vector",
             mode="dense",
             embedding=np.array(query_embedding, np.float32),
-            limit=limit,
+            limit=MAX_LIMIT if metadata_filter else min(limit, MAX_LIMIT),
             threshold=0.0,
+            recency="off",
+            model_rerank=0,
             **self._selection(_filters(scope_prefix, categories, metadata_filter)),
         ).results
-        scored = [(_record(hit.memory), hit.similarity or 0.0) for hit in found]
-        return [(record, score) for record, score in scored if score >= min_score]
+        scored = [
+            (_record(hit.memory), hit.similarity or 0.0)
+            for hit in found
+            if _has(hit.memory, metadata_filter) and (hit.similarity or 0.0) >= min_score
+        ]
+        return scored[:limit]
 
     def get_record(self, record_id: str) -> MemoryRecord | None:
         """The record of that id; None if there is none."""
@@ -238,7 +288,7 @@ class MemorandaStorage:
             "occurred_at": _utc(record.created_at),
             "metadata": entries.metadata_of(record.metadata, own, OWN),
         }
-        if record.embedding and any(record.embedding):
+        if record.embedding and any(record.embedding) and len(record.content) <= SHORT:
             draft["embedding"] = np.array(record.embedding, np.float32)
         return draft
 
@@ -265,14 +315,38 @@ def _filters(
     categories: Sequence[str] | None = None,
     metadata: dict[str, Any] | None = None,
 ) -> list[dict[str, Any]]:
-    """Conditions for the records of a scope, of one of the categories, with these values in their metadata."""
+    """Conditions for the records of a scope, of one of the categories, and, as far as filters can say it, with these
+    values in their metadata; see `_has`."""
     chosen: list[dict[str, Any]] = []
     if scope is not None and _path(scope) != ROOT:
         chosen.append({"type": "eq", "key": WITHIN, "value": _path(scope)})
     if categories:
         chosen.append({"type": "in", "key": CATEGORIES, "value": list(categories)})
-    chosen += [{"type": "eq", "key": key, "value": value} for key, value in (metadata or {}).items()]
+    for key, value in (metadata or {}).items():
+        if entries.is_attribute(key, OWN) and isinstance(value, str | int | float):
+            chosen.append({"type": "eq", "key": key, "value": value})
     return chosen
+
+
+def _has(memory: Memory, metadata: dict[str, Any] | None) -> bool:
+    """Return True if the record of a memory has these values in its metadata."""
+    if not metadata:
+        return True
+    value = entries.value_of(memory, OWN)
+    return all(value.get(key) == part for key, part in metadata.items())
+
+
+def _is_in(memory: Memory, scope: str | None) -> bool:
+    """Return True if the record of a memory is in a scope."""
+    return scope is None or _path(scope) == ROOT or _path(scope) in memory.metadata[WITHIN]
+
+
+def _blocking(product: Product) -> BlockingMemories | Client:
+    if isinstance(product, Memoranda | Memories):
+        raise InvalidInput(
+            "product", "belongs to an event loop, which CrewAI blocks; use memoranda.open(...) or Client(url)"
+        )
+    return memories_of(product)
 
 
 def _path(scope: str) -> str:
