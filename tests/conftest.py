@@ -41,6 +41,7 @@ POSTGRES_IN_GATE = {
     "document_qa": ("test_remembering",),
     "knowledge": ("test_deletion", "test_restart", "test_stores"),
     "memories": ("test_memories",),
+    "memory_stores": ("test_memory_stores",),
     "responses": ("test_background", "test_responses"),
     "server": ("test_walls",),
     "sessions": ("test_log",),

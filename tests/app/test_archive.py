@@ -24,6 +24,7 @@ from memoranda.app.blocking import BlockingMemoranda
 from memoranda.app.history_report import HistoryImported
 from memoranda.errors import Forbidden, InvalidInput
 from memoranda.knowledge.values import NewStoreFile
+from memoranda.memory_stores.values import NewStore, NewStoreMemory, StoreMemoryChange
 from memoranda.responses.profiles import NewProfile
 from memoranda.types import Subject
 from support.waiting import until
@@ -79,6 +80,10 @@ def fill(rc: BlockingMemoranda) -> str:
     rc.knowledge.stores.attach(
         store.id, [NewStoreFile(file_id=file.id, attributes={"kind": "manual", "year": 2020})]
     )
+    habits = rc.memory_stores.memories(rc.memory_stores.create(NewStore(name="habits")).id)
+    note = habits.create(NewStoreMemory(path="/tea.md", content="green"))
+    habits.update(note.id, StoreMemoryChange(content="white"))
+    habits.delete(habits.create(NewStoreMemory(path="/old.md", content="black")).id)
     rc.upload_ask.documents.add_text("valve", "The relief valve opens at fourteen bar.")
     idle(rc)
     rc.upload_ask.ask("When does the relief valve open?")

@@ -13,6 +13,7 @@ from typing import Any
 
 from memoranda.app.blocking import BlockingMemoranda
 from memoranda.app.memoranda import Memoranda
+from memoranda.memory_stores.values import NewStore, NewStoreMemory, StoreMemoryChange
 from memoranda.sessions.closing import SUMMARIZE_JOB
 from memoranda.types import Subject
 from support import live_files
@@ -59,6 +60,7 @@ class Planted:
         self._responses()
         self._files()
         self._asked()
+        self._stored()
         self._jobs()
         self.rc.acting_as(self.mara).search(f"where is the {WORD}?")
         settled(self.rc)
@@ -174,6 +176,27 @@ class Planted:
         self.call(asking.documents.add_text("a paper", f"This paper tells of the {WORD} at length."))
         settled(self.rc)
         self.call(asking.ask(f"What does the paper tell of the {WORD}?"))
+
+    def _stored(self) -> None:
+        """Memory stores of hers, of the tenant, and of another, in which she writes."""
+        admin = self.inner.memory_stores_as(Subject())
+        stores = self.inner.memory_stores_as(self.mara)
+        store = self.call(stores.create(NewStore(name=f"{WORD}", description=f"all about the {WORD}")))
+        memories = stores.memories(store.id)
+        first = self.call(
+            memories.create(NewStoreMemory(path=f"/{WORD}/care.md", content=f"dust the {WORD} daily"))
+        )
+        self.call(memories.update(first.id, StoreMemoryChange(path="/care.md", content="dust it daily")))
+        gone = self.call(memories.create(NewStoreMemory(path="/old.md", content=f"the {WORD} was new")))
+        self.call(memories.delete(gone.id))
+        self.call(memories.create(NewStoreMemory(path=f"/{WORD}.md", content="old")))
+        shared = self.call(admin.create(NewStore(name="house")))
+        notes = stores.memories(shared.id)
+        self.call(notes.create(NewStoreMemory(path="/cellar.md", content=f"the {WORD} is there")))
+        gate = self.call(admin.memories(shared.id).create(NewStoreMemory(path="/gate.md", content="green")))
+        self.call(notes.update(gate.id, StoreMemoryChange(content=f"green, as the {WORD}")))
+        self.call(admin.memories(shared.id).update(gate.id, StoreMemoryChange(content="green, as ever")))
+        self.gate = shared.id, gate.id
 
     def _jobs(self) -> None:
         core = self.inner.core

@@ -12,13 +12,15 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from memoranda.app.blocking import BlockingMemoranda
+from memoranda.types import Subject
 from support import live_files, postgres
 
 from .places import SCRIPT, WORD, Planted, settled
 
 PLACES = {
     "agents", "chunks", "conversation_items", "conversations", "files", "jobs", "memories", "messages", "query_log",
-    "response_events", "responses", "sessions", "store_files", "uploads", "vector_stores",
+    "memory_stores", "memory_versions", "response_events", "responses", "sessions", "store_files", "store_memories",
+    "uploads", "vector_stores",
 }  # fmt: skip
 """Tables that hold the word before it is forgotten: if one does not, the test proves nothing of it."""
 KINDS = {"note", "message", "fact", "session_summary", "rollup", "qa_turn", "chunk"}
@@ -119,7 +121,7 @@ def test_what_is_forgotten_is_nowhere(
         assert planted.files(folder) == set()
         assert planted.remembered() == []
         counted = {"memories", "vectors", "messages", "responses", "queries", "files", "chunks", "uploads", "agents",
-                   "stores", "jobs"}  # fmt: skip
+                   "stores", "jobs", "memory_stores", "memory_versions"}  # fmt: skip
         assert counted <= set(receipt.counts), receipt
         assert receipt.counts["memories"] == receipt.memories
         assert "exports" in receipt.note
@@ -130,6 +132,9 @@ def test_what_is_forgotten_is_nowhere(
         assert planted.tables(rows) == set()
         assert planted.told() == []
         assert rc.memories.get(planted.kept).content == "the garden gate is green"
+        store, gate = planted.gate
+        house = rc.inner.memory_stores_as(Subject())
+        assert planted.call(house.memories(store).get(gate)).content == "green, as ever"
         said = [one.content for session in rc.sessions.list(limit=100).data
                 for one in rc.sessions.messages(session.id, limit=100).data]  # fmt: skip
         assert "The garden gate needs some paint, I will see to it on Friday." in said

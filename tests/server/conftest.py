@@ -47,8 +47,8 @@ class House:
 
     def stock(self, text: str = "the kettle is green", *, key: str | None = None) -> dict[str, str]:
         """A file in a store, a batch with another one, an upload of 5 bytes that waits for them, an agent, a response,
-        a conversation with one item, a session with one message, a document that was asked something, and a note: their
-        ids, as the parameters of paths are called."""
+        a conversation with one item, a session with one message, a document that was asked something, a memory store
+        with one memory, and a note: their ids, as the parameters of paths are called."""
 
         def made(path: str, **options: Any) -> str:
             answer = self.request("POST", f"/v1/{path}", key=key, **options)
@@ -69,9 +69,9 @@ class House:
         item = self.request("POST", f"/v1/conversations/{talk}/items", key=key, json=said).json()["first_id"]
         talk_of = {"messages": [{"content": text}], "session_id": f"talk-{secrets.token_hex(6)}"}
         heard = self.request("POST", "/v1/messages", key=key, json=talk_of).json()["data"][0]
-        ask = self._asked(text, key)
         return {
-            **ask,
+            **self._asked(text, key),
+            **self._memory_store(text, key),
             "file_id": file,
             "store_id": store,
             "batch_id": batch,
@@ -88,6 +88,21 @@ class House:
             "response_id": self.answered(
                 made("responses", json={"input": text, "background": True}), key=key
             ),
+        }
+
+    def _memory_store(self, text: str, key: str | None) -> dict[str, str]:
+        def sent(at: str, **body: str) -> dict[str, str]:
+            answer = self.request("POST", f"/v1/memory_stores{at}", key=key, json=body)
+            assert answer.status_code == 200, answer.text
+            return dict(answer.json())
+
+        store = sent("", name="stocked", description=text)["id"]
+        memory = sent(f"/{store}/memories", path="/kettle.md", content=f"{text} at first")
+        sent(f"/{store}/memories/{memory['id']}", content=text)
+        return {
+            "memory_store_id": store,
+            "store_memory_id": memory["id"],
+            "memory_version_id": memory["memory_version_id"],
         }
 
     def _asked(self, text: str, key: str | None) -> dict[str, str]:

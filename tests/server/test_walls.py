@@ -118,6 +118,7 @@ STORE = "/v1/vector_stores/{store_id}"
 TALK = "/v1/conversations/{conversation_id}"
 HEARD = "/v1/sessions/{session_id}"
 ASK = "/api/v1/upload-ask"
+KEPT = "/v1/memory_stores/{memory_store_id}"
 KNOWN: dict[str, Callable[[dict[str, str]], list[dict[str, Any]]]] = {
     "POST /v1/files": lambda ids: [],
     "GET /v1/files": lambda ids: [{}, {"params": {"after": ids["file_id"]}}],
@@ -261,6 +262,20 @@ KNOWN: dict[str, Callable[[dict[str, str]], list[dict[str, Any]]]] = {
     "POST /retrieval": lambda ids: [
         {"json": {"knowledge_id": ids["store_id"], "query": "green kettle"}},
     ],
+    "POST /v1/memory_stores": lambda ids: [],
+    "GET /v1/memory_stores": lambda ids: [{}, {"params": {"include_archived": "true"}}],
+    f"GET {KEPT}": lambda ids: [{}],
+    f"POST {KEPT}": lambda ids: [{"json": {"name": "mine"}}],
+    f"DELETE {KEPT}": lambda ids: [{}],
+    f"POST {KEPT}/archive": lambda ids: [{}],
+    f"POST {KEPT}/memories": lambda ids: [{"json": {"path": "/mine.md", "content": "mine"}}],
+    f"GET {KEPT}/memories": lambda ids: [{}, {"params": {"view": "full", "depth": "1"}}],
+    f"GET {KEPT}/memories/{{store_memory_id}}": lambda ids: [{}],
+    f"POST {KEPT}/memories/{{store_memory_id}}": lambda ids: [{"json": {"content": "mine"}}],
+    f"DELETE {KEPT}/memories/{{store_memory_id}}": lambda ids: [{}],
+    f"GET {KEPT}/memory_versions": lambda ids: [{}, {"params": {"memory_id": ids["store_memory_id"]}}],
+    f"GET {KEPT}/memory_versions/{{memory_version_id}}": lambda ids: [{}],
+    f"POST {KEPT}/memory_versions/{{memory_version_id}}/redact": lambda ids: [{}],
     "GET /v1/archive": lambda ids: [],
     "POST /v1/archive": lambda ids: [],
     "GET /v1/admin/tenants": lambda ids: [{}, {"params": {"after": ids["tenant"][:1]}}],

@@ -35,6 +35,8 @@ from memoranda.facts.maintenance import Clock as FactsClock
 from memoranda.knowledge import Knowledge, Librarian
 from memoranda.knowledge.erasing import Erasing as FileErasing
 from memoranda.memories.memories import Memories
+from memoranda.memory_stores import MemoryStores
+from memoranda.memory_stores import begin as begin_memory_stores
 from memoranda.responses.conversations import Conversations
 from memoranda.responses.engine import Engine
 from memoranda.responses.erasing import Erasing as AgentErasing
@@ -54,9 +56,9 @@ class Memoranda:
     """Memory and knowledge in one folder, or wherever the configuration says, and agents that use both.
 
     `memories`, `sessions`, `facts`, `knowledge`, `responses`, `conversations`, `agents`, `upload_ask`, `switches`,
-    `archives` act for the admin of tenant `default`; `acting_as`, `sessions_as`, `facts_as`, `knowing_as`,
-    `responding_as`, `conversing_as`, `agents_as`, `asking_as`, `switches_as`, `archives_as` and `contexts_as` give the
-    same for another subject.
+    `memory_stores`, `archives` act for the admin of tenant `default`; `acting_as`, `sessions_as`, `facts_as`,
+    `knowing_as`, `responding_as`, `conversing_as`, `agents_as`, `asking_as`, `switches_as`, `memory_stores_as`,
+    `archives_as` and `contexts_as` give the same for another subject.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class Memoranda:
         self._lock = wired.lock
         self.sessions = Sessions(core, self.subject)
         self.switches = Switches(core, self.subject)
+        self.memory_stores = MemoryStores(core, self.subject)
         self.facts = Facts(core, self.subject)
         self.upload_ask = UploadAsk(core, self.subject)
         self.archives = Archives(core, self.subject)
@@ -134,6 +137,7 @@ class Memoranda:
         session_services = begin_sessions(core)
         facts_clock = begin_facts(core)
         begin_asking(core)
+        begin_memory_stores(core)
         begin_backfills(core)
         at_once = (config.knowledge.files_at_once, config.responses.background_at_once, config.jobs.workers)
         await core.jobs.start(config.jobs.workers, *(at_once if config.jobs.workers else ()))
@@ -162,6 +166,10 @@ class Memoranda:
     def sessions_as(self, subject: Subject) -> Sessions:
         """Return the sessions and their messages as another subject sees them."""
         return Sessions(self.core, subject)
+
+    def memory_stores_as(self, subject: Subject) -> MemoryStores:
+        """Return the memory stores as another subject sees them."""
+        return MemoryStores(self.core, subject)
 
     def switches_as(self, subject: Subject) -> Switches:
         """Return the switches of its tenant and channels, as another subject may read and set them."""

@@ -59,7 +59,7 @@ class Answers:
         state = request.scope["memoranda"]
         state.route = route.path
         try:
-            subject = self.guard.subject(request, route.needs, route.api.schemes)
+            subject = self.guard.subject(request, route.needs, route.api)
             state.tenant = subject.tenant_id if route.needs != "open" else None
             began = time.perf_counter()
             call = await self._read(route, request, self.memoranda.acting_as(subject))

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hmac
 import time
-from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import sha256
 from ipaddress import IPv6Address, ip_address
@@ -17,7 +16,7 @@ from memoranda.config.sections import Config, ServerKey
 from memoranda.errors import ConfigError, Forbidden, InvalidInput, MissingKey, Unauthorized
 from memoranda.server.console_session import COOKIE, csrf_token, key_of
 from memoranda.server.errors import Refused
-from memoranda.server.route import BEARER, Need
+from memoranda.server.route import OWN, Api, Need
 from memoranda.store.access import sees_all
 from memoranda.store.core import OPERATOR_TENANT
 from memoranda.types import Subject
@@ -45,8 +44,8 @@ class Guard:
         self._keys = [(_digest(key.key), key) for key in config.keys]
         self._console = config.console.enabled
 
-    def subject(self, request: HTTPConnection, needs: Need, schemes: Sequence[str] = BEARER) -> Subject:
-        """The subject of a request. `schemes` are the words that may precede the key in the Authorization header.
+    def subject(self, request: HTTPConnection, needs: Need, api: Api = OWN) -> Subject:
+        """The subject of a request, whose key is where the clients of `api` send it.
 
         Raises:
             Unauthorized: no key, an unknown one, or a session of the console that has ended.
@@ -56,7 +55,7 @@ class Guard:
         """
         if needs == "open":
             return Subject(role="reader")
-        subject = self._known(request, schemes)
+        subject = self._known(request, api)
         if needs in ("admin", "operator") and subject.role != "admin":
             raise Forbidden("this needs a key with the admin role")
         if needs == "operator" and not is_operator(subject):
@@ -69,21 +68,28 @@ class Guard:
             raise Forbidden("a reader writes nothing; use a key with the member role or above")
         return subject
 
-    def _known(self, request: HTTPConnection, schemes: Sequence[str]) -> Subject:
+    def _known(self, request: HTTPConnection, api: Api) -> Subject:
         if not self._keys:
             _check_local(request)
             subject = Subject()
         else:
-            key = self._by_session(request) or self._key(request.headers.get("authorization", ""), schemes)
+            key = self._by_header(request, api) or self._by_session(request) or self._key(request, api)
             subject = Subject(tenant_id=key.tenant, user_id=key.user, role=key.role)
         asked = request.headers.get(ACT_FOR)
         return subject if asked is None else _acting(subject, asked)
 
-    def _key(self, header: str, schemes: Sequence[str]) -> ServerKey:
-        scheme, _, secret = header.partition(" ")
-        if scheme.lower() not in {known.lower() for known in schemes} or not secret.strip():
-            forms = " or ".join(f"`Authorization: {known} KEY`" for known in schemes)
-            raise MissingKey(f"send a key: {forms}")
+    def _by_header(self, request: HTTPConnection, api: Api) -> ServerKey | None:
+        """Return the key of the header that clients of the API send instead of Authorization; None without it."""
+        secret = request.headers.get(api.key_header, "") if api.key_header else ""
+        return self.key(secret.strip()) if secret.strip() else None
+
+    def _key(self, request: HTTPConnection, api: Api) -> ServerKey:
+        scheme, _, secret = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() not in {known.lower() for known in api.schemes} or not secret.strip():
+            forms = [f"`Authorization: {known} KEY`" for known in api.schemes]
+            if api.key_header:
+                forms.append(f"`{api.key_header}: KEY`")
+            raise MissingKey(f"send a key: {' or '.join(forms)}")
         return self.key(secret.strip())
 
     def key(self, secret: str) -> ServerKey:

@@ -25,7 +25,7 @@ from memoranda.server.route import BEARER, Api, Call, Route
 from memoranda.store.access import sees_all
 from memoranda.types import Memory, Query
 
-MEM0 = Api("mem0", (*BEARER, "Token"), wire.Mem0Failure, wire.failure)
+MEM0 = Api("mem0", (*BEARER, "Token"), envelope=wire.Mem0Failure, failure=wire.failure)
 PAGE_SIZE = 100
 STEP = 1_000
 """Memories per read when all are scanned."""

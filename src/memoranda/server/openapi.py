@@ -140,7 +140,9 @@ def _other_schemes(routes: Sequence[Route]) -> Schema:
     """The schemes of keys beside `Bearer`, by the name of their scheme in lower case."""
     names = {name for route in routes for name in route.api.schemes if name != "Bearer"}
     says = "The header's value is `{} KEY`."
-    return {
+    headers = {route.api.key_header for route in routes if route.api.key_header}
+    others = {name: {"type": "apiKey", "in": "header", "name": name} for name in sorted(headers)}
+    return others | {
         name.lower(): {
             "type": "apiKey", "in": "header", "name": "Authorization", "description": says.format(name),
         }
@@ -150,6 +152,8 @@ def _other_schemes(routes: Sequence[Route]) -> Schema:
 
 def _security(route: Route) -> list[Schema]:
     others = [name.lower() for name in route.api.schemes if name != "Bearer"]
+    if route.api.key_header:
+        others.append(route.api.key_header)
     return [{"key": []}, *({name: []} for name in others), {}]
 
 

@@ -15,6 +15,7 @@ from memoranda.document_qa.asking import UploadAsk
 from memoranda.facts.facts import Facts
 from memoranda.knowledge import Knowledge
 from memoranda.memories.memories import Memories
+from memoranda.memory_stores import MemoryStores
 from memoranda.responses.conversations import Conversations
 from memoranda.responses.profiles import Agents
 from memoranda.responses.responses import Responses
@@ -91,6 +92,11 @@ class Call(msgspec.Struct, Generic[B, Q], frozen=True):
         return self.state.memoranda.sessions_as(self.memories.subject)
 
     @property
+    def memory_stores(self) -> MemoryStores:
+        """Memory stores, for the caller."""
+        return self.state.memoranda.memory_stores_as(self.memories.subject)
+
+    @property
     def switches(self) -> Switches:
         """Switches of the tenant and of its channels, for the caller."""
         return self.state.memoranda.switches_as(self.memories.subject)
@@ -110,11 +116,12 @@ class Form(msgspec.Struct, frozen=True):
 
 class Api(msgspec.Struct, frozen=True):
     """How the clients of a group of routes talk: `name` (empty: this server's own API) is the tag of its routes in the
-    OpenAPI document, `schemes` may stand before the key in the Authorization header, `failure` makes the body of an
-    error, which is an `envelope`."""
+    OpenAPI document, `schemes` may stand before the key in the Authorization header, `key_header` may have the key
+    instead, `failure` makes the body of an error, which is an `envelope`."""
 
     name: str = ""
     schemes: tuple[str, ...] = BEARER
+    key_header: str = ""
     envelope: type[ErrorEnvelope] = ErrorEnvelope
     failure: Failure = plain
 

@@ -20,6 +20,7 @@ from memoranda.server import (
     jobs,
     mem0,
     memories,
+    memory_stores,
     models,
     openapi,
     responses,
@@ -61,4 +62,5 @@ ROUTES: tuple[Route, ...] = (
     *openapi.ROUTES,
     *mem0.ROUTES,
     *dify.ROUTES,
+    *memory_stores.ROUTES,
 )

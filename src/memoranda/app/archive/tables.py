@@ -287,6 +287,34 @@ ASK_SUMMARIES = Table(
     },
     where="EXISTS (SELECT 1 FROM query_log q WHERE q.tenant_id = t.tenant_id AND q.seq = t.through)",
 )
+MEMORY_STORES = Table(
+    "memory_stores",
+    "memory store",
+    _columns(
+        "id text, name text, description text, metadata object, user_id text?, archived_at time?, created_at time, "
+        "updated_at time"
+    ),
+    same=("user_id", "created_at"),
+)
+STORE_MEMORIES = Table(
+    "store_memories",
+    "memory in a store",
+    _columns("id text, store_id text, path text?, version_id text, created_at time, updated_at time"),
+    order=("id",),
+    parents={"store_id": "memory_stores"},
+    places=(),
+    numbered=False,
+)
+MEMORY_VERSIONS = Table(
+    "memory_versions",
+    "version of a memory in a store",
+    _columns(
+        "id text, store_id text, memory_id text, operation text, written_by text?, created_at time, redacted_by text?, "
+        "redacted_at time?, path text?, content_sha256 text?, content_bytes int?, content text?"
+    ),
+    parents={"store_id": "memory_stores", "memory_id": "store_memories"},
+    places=(),
+)
 TABLES = (
     FILES,
     STORES,
@@ -307,6 +335,9 @@ TABLES = (
     QUERIES,
     ASK_MEMORIES,
     ASK_SUMMARIES,
+    MEMORY_STORES,
+    STORE_MEMORIES,
+    MEMORY_VERSIONS,
 )
 """In the order in which they are restored: `chunks` after `store_files`, `memories` after `sessions`."""
 CHUNKS, MEMORIES = "chunks", "memories"

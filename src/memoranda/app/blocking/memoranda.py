@@ -16,6 +16,7 @@ from memoranda.app.blocking.agents import BlockingAgents, BlockingConversations,
 from memoranda.app.blocking.document_qa import BlockingUploadAsk
 from memoranda.app.blocking.facts import BlockingFacts
 from memoranda.app.blocking.knowledge import BlockingKnowledge
+from memoranda.app.blocking.memory_stores import BlockingMemoryStores
 from memoranda.app.blocking.sessions import BlockingSessions
 from memoranda.app.blocking.switches import BlockingSwitches
 from memoranda.app.costs import UsageReport
@@ -100,6 +101,7 @@ class BlockingMemoranda:
         self.agents = BlockingAgents(inner.agents, portal)
         self.sessions = BlockingSessions(inner.sessions, portal)
         self.switches = BlockingSwitches(inner.switches, portal)
+        self.memory_stores = BlockingMemoryStores(inner.memory_stores, portal)
         self.facts = BlockingFacts(inner.facts, portal)
         self.upload_ask = BlockingUploadAsk(inner.upload_ask, portal)
         self.archives = BlockingArchives(inner.archives, portal)
@@ -131,6 +133,10 @@ class BlockingMemoranda:
     def facts_as(self, subject: Subject) -> BlockingFacts:
         """Return the facts as another subject sees them."""
         return BlockingFacts(self.inner.facts_as(subject), self.portal)
+
+    def memory_stores_as(self, subject: Subject) -> BlockingMemoryStores:
+        """Return the memory stores as another subject sees them."""
+        return BlockingMemoryStores(self.inner.memory_stores_as(subject), self.portal)
 
     def switches_as(self, subject: Subject) -> BlockingSwitches:
         """Return the switches of its tenant and channels, as another subject may read and set them."""
