@@ -151,6 +151,13 @@ SUITES = (
         own=("tests/integrations/test_anthropic_memory_tool.py",),
     ),
     Suite(
+        adapter="Anthropic's memory stores",
+        client="anthropic",
+        name="tests of the API (the SDK publishes none), by the SDK over HTTP",
+        files=("tests/integrations/test_anthropic_memory_stores.py",),
+        packages=("anthropic==2.14.0",),
+    ),
+    Suite(
         adapter="Claude Agent SDK session store",
         client="claude-agent-sdk",
         name="`run_session_store_conformance`, on a folder and a server",
