@@ -222,6 +222,14 @@ def test_without_a_server_a_prompt_is_told_nothing_and_a_stop_opens_the_folder(t
     assert "Connection" not in logged(folder)
 
 
+@pytest.mark.parametrize(("event", "words"), [("promt", ()), ("prompt", ("--usr", "ada"))])
+def test_what_is_misspelt_is_in_the_log_of_the_folder(
+    tmp_path: Path, event: str, words: tuple[str, ...]
+) -> None:
+    assert hook(event, tmp_path, *words, prompt="Bread?") is None
+    assert f"'{words[0] if words else event}' is no option or event" in logged(tmp_path)
+
+
 def test_whatever_fails_the_prompt_passes(server: Process, tmp_path: Path) -> None:
     folder = server.folder
     for words, given, says in (

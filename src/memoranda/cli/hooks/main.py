@@ -13,7 +13,7 @@ import time
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from memoranda.cli.hooks.options import Options, read_options
+from memoranda.cli.hooks.options import Options, WrongWords, read_options
 from memoranda.cli.hooks.state import Position, log
 
 LIMITS = {"prompt": 0.28, "session-start": 5.0}
@@ -32,6 +32,7 @@ def run_hook(words: list[str]) -> None:
             sys.stdout.write(text)
             sys.stdout.flush()
     except Exception as exc:
+        options = exc.options if isinstance(exc, WrongWords) else options
         with suppress(OSError):  # no place to write the log: the client goes on all the same
             log(options.folder, options.event, f"{type(exc).__name__}: {exc}")
         sys.exit(0)

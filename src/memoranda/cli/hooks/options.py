@@ -44,16 +44,24 @@ class Options(NamedTuple):
         return self.configuration().data if self.data is None else self.data
 
 
+class WrongWords(ValueError):
+    """A word of a hook is wrong. `options` are those of the other words: they say where the log is."""
+
+    def __init__(self, message: str, options: Options) -> None:
+        super().__init__(message)
+        self.options = options
+
+
 def read_options(words: list[str]) -> Options:
     """Return the options of `EVENT [--data DIR] [--user ID] [--config FILE] [--set KEY=VALUE]...`.
 
     Raises:
-        ValueError: a word is none of these.
+        WrongWords: a word is none of these, or the event is missing.
     """
     names = {"--data": "data", "--user": "user", "--config": "config"}
     given: dict[str, str] = {}
     settings: list[str] = []
-    event = ""
+    event = wrong = ""
     rest = iter(words)
     for word in rest:
         name, equals, value = word.partition("=")
@@ -66,7 +74,10 @@ def read_options(words: list[str]) -> Options:
         elif word in EVENTS and not event:
             event = word
         else:
-            raise ValueError(f"{word!r} is no option or event of a hook; use one of {', '.join(EVENTS)}")
-    if not event:
-        raise ValueError(f"an event is missing; use one of {', '.join(EVENTS)}")
-    return Options(event, settings=tuple(settings), **given)
+            wrong = wrong or f"{word!r} is no option or event of a hook"
+    if not (event or wrong):
+        wrong = "an event is missing"
+    options = Options(event or "hook", settings=tuple(settings), **given)
+    if wrong:
+        raise WrongWords(f"{wrong}; use one of {', '.join(EVENTS)}", options)
+    return options
