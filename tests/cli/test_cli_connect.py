@@ -107,6 +107,7 @@ def test_fresh_twice_and_undone(client: str, home: Path, run: Callable[..., Any]
     assert files(home) == written
     assert run("connect", client, "--undo").exit_code == 0
     assert files(home) == {}
+    assert {path.name for path in home.iterdir()} <= {".config"}
 
 
 @pytest.mark.parametrize("client", CLIENTS)

@@ -37,7 +37,8 @@ class Change(msgspec.Struct, frozen=True):
         )
 
     def write(self, *, undo: bool = False) -> None:
-        """Write the text; `undo` removes the backup, which is made otherwise unless there is one.
+        """Write the text; `undo` removes the backup, which is made otherwise unless there is one. A folder such as
+        `.claude` that is empty without the file goes, too.
 
         Raises:
             Conflict: the file has been changed since it was read.
@@ -54,6 +55,9 @@ class Change(msgspec.Struct, frozen=True):
             _replace(place, self.after, place)
         if undo:
             backup.unlink(missing_ok=True)
+        if self.after is None and place.parent.name.startswith("."):
+            with suppress(OSError):  # it has other files
+                place.parent.rmdir()
 
 
 def backup_of(path: Path) -> Path:
