@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any
@@ -11,9 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import memoranda
 from memoranda.app.blocking import BlockingMemoranda
 from memoranda.app.blocking.memory_stores import BlockingStoreMemories
-from memoranda.errors import Conflict, Forbidden, InvalidInput, NotFound
+from memoranda.errors import Conflict, Forbidden, InvalidInput, MemorandaError, NotFound
+from memoranda.memory_stores.rows import cursor
 from memoranda.memory_stores.values import (
     MAX_CONTENT,
     ContentChanged,
@@ -297,6 +303,9 @@ def test_a_full_page_has_contents_and_at_most_twenty_memories(notes: BlockingSto
     assert [(item.path, item.content) for item in page.data] == [(f"/{n:02}", f"text {n}") for n in range(20)]  # type: ignore[union-attr]
     assert len(notes.list(limit=100, view="full", page=page.next_page).data) == 3
     assert len(notes.list(limit=100).data) == 23
+    for token in (page.next_page, cursor("/a\x00"), "?"):
+        with pytest.raises(InvalidInput, match="page"):
+            notes.list(path_prefix="/a/", page=token)
     for wrong in ({"limit": 0}, {"limit": 101}, {"depth": 2}, {"path_prefix": "/a"}, {"path_prefix": "/a//"}):
         with pytest.raises(InvalidInput, match=next(iter(wrong))):
             notes.list(**wrong)  # type: ignore[arg-type]
@@ -323,6 +332,60 @@ def test_concurrent_changes_lose_nothing(rc: BlockingMemoranda, notes: BlockingS
     assert len(versions) == 2 + applied
     assert versions[0].content == notes.get(note.id).content
     assert rc.memories.get(note.id).content == f"/a\n\n{versions[0].content}"
+
+
+@pytest.mark.rows_in("postgresql")
+class TestTwoProcesses:
+    """Two products on one database: their writers wait for each other, not only for their own."""
+
+    @pytest.fixture
+    def pair(self, home: Any) -> Iterator[tuple[BlockingStoreMemories, BlockingStoreMemories]]:
+        with home.open("data") as one, memoranda.open(home.folder / "other", **home.settings("data")) as two:
+            store = one.memory_stores.create(NewStore(name="notes"))
+            yield one.memory_stores.memories(store.id), two.memory_stores.memories(store.id)
+
+    def both(self, *works: Callable[[], Any]) -> list[Any]:
+        """The results of works that begin together, errors as such."""
+        barrier = threading.Barrier(len(works))
+
+        def run(work: Callable[[], Any]) -> Any:
+            barrier.wait()
+            try:
+                return work()
+            except MemorandaError as exc:
+                return exc
+
+        with ThreadPoolExecutor(len(works)) as pool:
+            return list(pool.map(run, works))
+
+    def test_one_of_two_changes_meets_its_precondition(self, pair: Any) -> None:
+        for n in range(15):
+            note = put(pair[0], f"/{n}", "0")
+            met = Precondition(type="content_sha256", content_sha256=hashed("0"))
+            change = StoreMemoryChange(content="1", precondition=met)
+            other = StoreMemoryChange(content="2", precondition=met)
+            got = self.both(
+                lambda n=note, c=change: pair[0].update(n.id, c),
+                lambda n=note, c=other: pair[1].update(n.id, c),
+            )
+            assert sum(isinstance(one, ContentChanged) for one in got) == 1
+
+    def test_one_of_two_paths_that_overlap_is_taken(self, pair: Any) -> None:
+        for n in range(15):
+            got = self.both(lambda n=n: put(pair[0], f"/{n}"), lambda n=n: put(pair[1], f"/{n}/a"))
+            assert sum(isinstance(one, PathTaken) for one in got) == 1
+
+    def test_a_memory_is_deleted_once_and_stays_deleted(self, pair: Any) -> None:
+        for n in range(15):
+            note = put(pair[0], f"/{n}", "0")
+            change = StoreMemoryChange(content="1")
+            got = self.both(
+                lambda n=note: pair[0].delete(n.id),
+                lambda n=note: pair[1].delete(n.id),
+                lambda n=note, c=change: pair[1].update(n.id, c),
+            )
+            assert got[:2].count(None) == 1
+        assert pair[0].list().data == []
 
 
 # --- versions --------------------------------------------------------------------------------------
@@ -404,6 +467,73 @@ def test_a_memory_deleted_elsewhere_is_erased_with_its_versions(
     until(lambda: len(rows(rc, "SELECT id FROM memory_versions")) == 1, "the erased versions to be deleted")
 
 
+def test_versions_of_a_deleted_memory_are_forgotten_by_its_id(
+    rc: BlockingMemoranda, notes: BlockingStoreMemories
+) -> None:
+    note, kept = put(notes, "/a", "the zebra"), put(notes, "/b", "the lion")
+    for one in (note, kept):
+        notes.delete(one.id)
+    hers = rc.memory_stores_as(ANA).create(NewStore(name="hers"))
+    own = put(rc.memory_stores_as(ANA).memories(hers.id), "/a", "hers")
+    rc.memory_stores_as(ANA).memories(hers.id).delete(own.id)
+    rc.acting_as(BEN).forget([own.id])
+    assert rc.memories.forget([note.id]).counts == {"memory_versions": 2}
+    assert {memory_id for (memory_id,) in rows(rc, "SELECT memory_id FROM memory_versions")} == {
+        kept.id,
+        own.id,
+    }
+
+
+def test_a_note_with_the_id_of_a_deleted_memory_is_not_that_memory(
+    rc: BlockingMemoranda, notes: BlockingStoreMemories
+) -> None:
+    note = put(notes, "/a", "text")
+    notes.delete(note.id)
+    rc.memories.add("hello", id=note.id)
+    rc.memories.update(note.id, content="hello again")
+    rc.memories.delete(note.id)
+    assert len(rc.memory_stores.versions(notes.inner.store_id).list(memory_id=note.id).data) == 2
+
+
+def test_what_others_set_on_a_memory_stays_but_for_its_path(
+    rc: BlockingMemoranda, notes: BlockingStoreMemories
+) -> None:
+    note = put(notes, "/a", "text")
+    rc.memories.update(note.id, metadata={"path": "/wrong", "team": "red"}, archived=True)
+    notes.update(note.id, StoreMemoryChange(path="/b"))
+    kept = rc.memories.get(note.id)
+    assert (kept.metadata, kept.archived_at) == ({"path": "/b", "team": "red"}, None)
+
+
+def test_a_store_is_deleted_while_others_write_into_it(
+    rc: BlockingMemoranda, notes: BlockingStoreMemories
+) -> None:
+    ended = threading.Event()
+
+    def write(number: int) -> None:
+        for n in itertools.count():
+            if ended.is_set():
+                return
+            with suppress(Conflict, NotFound):
+                put(notes, f"/{number}/{n}", "text")
+
+    with ThreadPoolExecutor(4) as pool:
+        writers = [pool.submit(write, number) for number in range(4)]
+        try:
+            rc.memory_stores.delete(notes.inner.store_id)
+        finally:
+            ended.set()
+        for writer in writers:
+            writer.result()
+    assert rows(rc, "SELECT * FROM store_memories") == rows(rc, "SELECT * FROM memory_versions") == []
+
+
+def test_what_the_library_is_given_is_checked(rc: BlockingMemoranda) -> None:
+    for wrong in (NewStore(name=""), NewStore(name="a\nb"), NewStore(name="a", metadata={"a": 1})):  # type: ignore[dict-item]
+        with pytest.raises(InvalidInput):
+            rc.memory_stores.create(wrong)
+
+
 def test_a_deleted_store_leaves_no_row(rc: BlockingMemoranda, notes: BlockingStoreMemories) -> None:
     other = rc.memories.add("the garden gate").memory.id
     ids = [put(notes, f"/{n}", f"text {n}").id for n in range(200)]
@@ -414,6 +544,15 @@ def test_a_deleted_store_leaves_no_row(rc: BlockingMemoranda, notes: BlockingSto
     for table in ("memory_stores", "store_memories", "memory_versions"):
         assert rows(rc, f"SELECT * FROM {table}") == []
     assert rows(rc, "SELECT id FROM memories") == [(other,)]
+
+
+def test_a_store_whose_description_is_forgotten_is_blank(rc: BlockingMemoranda) -> None:
+    store = rc.memory_stores.create(NewStore(name="cellar", description="x", metadata={"a": "b"}))
+    for text in ("cellar", "forgotten"):
+        rc.memories.forget(text=text)
+        blank = rc.memory_stores.get(store.id)
+        assert (blank.name, blank.description, blank.metadata) == ("forgotten", "", {})
+    assert rc.memories.forget(text="forgotten").counts == {}
 
 
 def test_forgetting_takes_matching_versions(rc: BlockingMemoranda, notes: BlockingStoreMemories) -> None:

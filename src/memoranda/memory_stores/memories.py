@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Callable, Sequence
 from hashlib import sha256
@@ -13,11 +14,15 @@ from memoranda.clock import now_micros
 from memoranda.errors import Conflict, InvalidInput
 from memoranda.memory_stores.removal import KIND, searched
 from memoranda.memory_stores.rows import (
+    NEXT,
     MemoryRow,
     StoreRow,
+    alone,
     cursor,
     memory_seen,
     memory_value,
+    no_page,
+    path_taken,
     place_of,
     store_open,
     store_seen,
@@ -40,19 +45,19 @@ from memoranda.memory_stores.values import (
 from memoranda.storage.sql.base import Connection
 from memoranda.store.access import must_write
 from memoranda.store.core import Core
-from memoranda.store.ids import listed, new_id
+from memoranda.store.ids import new_id
 from memoranda.store.rows import Record, fetch_ids
 from memoranda.store.transaction import Writing
 from memoranda.store.validation import Draft
+from memoranda.text.json import compact_json
 from memoranda.types import NewMemory, Subject
+from memoranda.validation import checked
 
 T = TypeVar("T")
 SOURCE = "memory_store"
 """The source of the memories by which memories of stores are found."""
 ATTEMPTS = 5
 """Attempts to change a memory while other writers change it."""
-NEXT = chr(ord("/") + 1)
-"""The character after `/`: a path below another one is between it with `/` and with this."""
 Item = StoreMemory | MemoryPrefix
 
 
@@ -83,6 +88,7 @@ class StoreMemories:
             Conflict: the store is archived.
         """
         must_write(self.subject)
+        new = checked(new)
         path, content = checked_path(new.path), _content(new.content or "")
         store = await self._read(lambda c: self._free(c, path))
         id_, version_id = new_id("mem_"), new_id("memver_")
@@ -121,6 +127,7 @@ class StoreMemories:
             Conflict: the store is archived, or other writers keep changing the memory.
         """
         must_write(self.subject)
+        change = checked(change)
         path = None if change.path is None else checked_path(change.path)
         content = None if change.content is None else _content(change.content)
         for _ in range(ATTEMPTS):
@@ -167,11 +174,8 @@ class StoreMemories:
             _check_content(row, expected_sha256)
             now, version_id = now_micros(), new_id("memver_")
             self._add_version(w, version_id, id, "deleted", row.path, None, now)
-            w.c.run("drop_store_memories", [self._tenant, listed([id])])
+            w.c.run("set_store_memory", [None, version_id, now, self._tenant, id])
             w.remove([found.seq for found in fetch_ids(w.c, self._tenant, [id]).values()])
-            w.c.run(
-                "add_store_memory", [self._tenant, id, self.store_id, None, version_id, row.created_at, now]
-            )
 
         await self._write(work)
 
@@ -194,12 +198,14 @@ class StoreMemories:
         prefix, most = checked_prefix(path_prefix), checked_limit(limit, view)
         if depth not in (0, 1):
             raise InvalidInput("depth", "must be 0 or 1")
-        after = None if page is None else place_of(page)
+        after = prefix if page is None else place_of(page)
+        if not after.startswith(prefix):
+            raise no_page()
 
         def read(c: Connection) -> Page[Item]:
             store_seen(c, self.subject, self.store_id)
             items: list[Item] = []
-            at, rows = after or prefix, deque[MemoryRow]()
+            at, rows = after, deque[MemoryRow]()
             while len(items) <= most:
                 if not rows:
                     rows.extend(self._below(c, prefix, at, most + 1 - len(items), view))
@@ -243,14 +249,7 @@ class StoreMemories:
             PathTaken: there is one.
         """
         store = store_open(c, self.subject, self.store_id)
-        segments = path.split("/")
-        above = ["/".join(segments[:end]) for end in range(2, len(segments) + 1)]
-        key = [self._tenant, self.store_id]
-        found = [
-            *c.all("memories_at", [*key, listed(above)]),
-            *c.all("memories_below", [*key, f"{path}/", f"{path}{NEXT}"]),
-        ]
-        other = next(((memory_id, taken) for memory_id, taken in found if memory_id != id_), None)
+        other = path_taken(c, self._tenant, self.store_id, path, id_)
         if other is not None:
             raise PathTaken(path, *other)
         return store
@@ -274,9 +273,15 @@ class StoreMemories:
         after = draft.row
 
         def rewritten(before: Record) -> Draft:
+            metadata = compact_json(json.loads(before.metadata) | json.loads(after.metadata))
             row = before._replace(
-                content=after.content, content_hash=after.content_hash, dedup_key=after.dedup_key,
-                metadata=after.metadata, occurred_at=after.occurred_at, updated_at=after.updated_at,
+                content=after.content,
+                content_hash=after.content_hash,
+                dedup_key=after.dedup_key,
+                metadata=metadata,
+                archived_at=None,
+                occurred_at=after.occurred_at,
+                updated_at=after.updated_at,
             )  # fmt: skip
             return Draft(row, named=True, parts=draft.parts, model=draft.model)
 
@@ -309,7 +314,7 @@ class StoreMemories:
         return await self._core.threads.run(self._core.store.db.read, work, self._tenant)
 
     async def _write(self, work: Callable[[Writing], T]) -> T:
-        return await self._core.transact(self._tenant, work)
+        return await self._core.transact(self._tenant, alone(work))
 
 
 def _content(text: str) -> _Content:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from msgspec.structs import replace
 
 from memoranda.clock import now_micros
-from memoranda.errors import Conflict
+from memoranda.errors import Conflict, StorageError
 from memoranda.memory_stores.rows import MemoryRow
+from memoranda.storage.sql.base import Row
+from memoranda.store.access import owns
 from memoranda.store.core import Core
 from memoranda.store.forgetting import Forgetting, removed
 from memoranda.store.ids import listed
@@ -19,6 +22,7 @@ from memoranda.store.jobs import Run
 from memoranda.store.rows import Record, fetch_ids
 from memoranda.store.steps import ROWS, TEXTS, parted
 from memoranda.store.transaction import Gone, Writing
+from memoranda.text.hashing import digest
 
 CLEAR_JOB = "memory_stores.clear"
 KIND: Literal["note"] = "note"
@@ -32,6 +36,8 @@ OWNER = (
     " WHERE s.tenant_id = memory_versions.tenant_id AND s.id = memory_versions.store_id)"
 )
 VERSION_PAGE = "id, memory_id, path, content"
+BLANK = ["forgotten", "", "{}"]
+"""Name, description and metadata of a store that lost them."""
 
 
 def searched(path: str, content: str) -> str:
@@ -40,24 +46,22 @@ def searched(path: str, content: str) -> str:
 
 
 def drop_step(w: Writing, store_id: str) -> dict[str, int]:
-    """Delete a part of a store, and the store itself with the last one; return the counts."""
+    """Delete a part of a store, and the store itself with the last one; return the counts. From the first one on
+    nothing is written into it."""
+    w.draw(1)  # writers of other processes wait
+    w.c.run("close_memory_store", [now_micros(), w.tenant, store_id])
     ids = [id_ for (id_,) in w.c.all("memories_of_store", [w.tenant, store_id, ROWS])]
     if ids:
-        return erased(w, ids)
-    versions = versions_dropped(w)
+        w.c.run("drop_store_memories", [w.tenant, listed(ids)])
+        return removed(w, [row.seq for row in fetch_ids(w.c, w.tenant, ids).values()])
+    versions = _dropped(w, w.c.all("versions_of_store", [w.tenant, store_id, VERSIONS]))
     return versions or {"memory_stores": w.c.run("drop_memory_store", [w.tenant, store_id])}
 
 
-def erased(w: Writing, ids: Sequence[str]) -> dict[str, int]:
-    """Erase memories of stores. Their versions are erased later, see `versions_dropped`."""
-    w.c.run("drop_store_memories", [w.tenant, listed(ids)])
-    return removed(w, [row.seq for row in fetch_ids(w.c, w.tenant, ids).values()])
-
-
-def versions_dropped(w: Writing) -> dict[str, int]:
-    """Delete some versions of erased memories; return how many, nothing if there are none."""
-    ids = [id_ for (id_,) in w.c.all("erased_versions", [w.tenant, VERSIONS])]
-    return {"memory_versions": w.c.run("drop_memory_versions", [w.tenant, listed(ids)])} if ids else {}
+def _dropped(w: Writing, ids: Sequence[Row]) -> dict[str, int]:
+    """Delete versions; return how many, nothing if there are none."""
+    some = listed(id_ for (id_,) in ids)
+    return {"memory_versions": w.c.run("drop_memory_versions", [w.tenant, some])} if ids else {}
 
 
 class Removal:
@@ -68,15 +72,21 @@ class Removal:
         self.loop = loop
 
     def gone(self, w: Writing, gone: Sequence[Gone]) -> tuple[int, int]:
-        """Erase memories of stores whose searchable texts were deleted; a job erases their versions."""
-        ids = [memory.id for memory in gone if memory.kind == KIND]
-        if ids and w.c.run("drop_store_memories", [w.tenant, listed(ids)]):
-            self.core.jobs.place(w.c, w.tenant, CLEAR_JOB, {}, dedup_key="clear")
-            with contextlib.suppress(RuntimeError):  # the loop has ended: the next start looks by itself
-                self.loop.call_soon_threadsafe(
-                    self.loop.call_later, WAKE_AFTER, self.core.jobs.wake, CLEAR_JOB
-                )
+        """Erase memories of stores that were deleted as memories; a job erases their versions."""
+        notes = [memory.id for memory in gone if memory.kind == KIND]
+        stored = w.c.all("stored_among", [w.tenant, listed(notes)]) if notes else ()
+        self._erase(w, [id_ for id_, path, _, _ in stored if path is not None])
         return 0, 0
+
+    def _erase(self, w: Writing, ids: Iterable[str]) -> None:
+        erased = sorted(ids)
+        if not erased:
+            return
+        w.c.run("drop_store_memories", [w.tenant, listed(erased)])
+        self.core.jobs.place(w.c, w.tenant, CLEAR_JOB, {"memories": erased}, dedup_key=digest(*erased))
+        with contextlib.suppress(RuntimeError):  # the loop has ended: the next start looks by itself
+            wake = self.core.jobs.wake
+            self.loop.call_soon_threadsafe(self.loop.call_later, WAKE_AFTER, wake, CLEAR_JOB)
 
     def edited(self, w: Writing, before: Record, after: Record) -> None:
         """Refuse an edit that does not come from the store.
@@ -94,9 +104,13 @@ class Removal:
             )
 
     async def clear(self, run: Run) -> dict[str, Any]:
-        """Handler of the job: delete versions of erased memories until there are none."""
-        done = 0
-        while some := (await self.core.transact(run.tenant, versions_dropped)).get("memory_versions", 0):
+        """Handler of the job: delete the versions of erased memories until there are none."""
+        memories, done = listed(run.payload["memories"]), 0
+
+        def step(w: Writing) -> dict[str, int]:
+            return _dropped(w, w.c.all("versions_of_memories", [w.tenant, memories, VERSIONS]))
+
+        while some := (await self.core.transact(run.tenant, step)).get("memory_versions", 0):
             done += some
             await run.report(done)
         return {"memory_versions": done}
@@ -105,24 +119,48 @@ class Removal:
 
     async def erase(self, run: Forgetting) -> None:
         """Erase stores of what is forgotten as a whole, and selected versions: the latest one with its memory, an
-        earlier one by redaction. A store whose description contains the phrase loses it."""
+        earlier one by redaction. A store whose name, description or metadata contain the phrase loses them.
+
+        Raises:
+            StorageError: versions of erased memories could not be deleted; another call continues.
+        """
+        if run.aim.ids is not None:
+            await self._deleted(run, run.aim.ids)
         if run.aim.rooms:
             await self._stores(run)
             await self._versions(run)
             await self._names(run)
-        while await run.threads.run(self._left, run.aim.tenant):
-            await run.change(versions_dropped)
+        jobs = await run.jobs.finish(run.aim.tenant, CLEAR_JOB)
+        if versions := sum((job.result or {}).get("memory_versions", 0) for job in jobs):
+            await run.change(lambda w: {"memory_versions": versions})
+        if any(job.state != "completed" for job in jobs):
+            raise StorageError(
+                "versions of erased memories are not erased yet, a job goes on with it; call forget again"
+            )
+
+    async def _deleted(self, run: Forgetting, ids: Sequence[str]) -> None:
+        """Erase the versions of named memories that were deleted in their stores."""
+
+        def work(w: Writing, some: str) -> dict[str, int]:
+            w.draw(1)  # writers of other processes wait
+            stored = w.c.all("stored_among", [w.tenant, some])
+            seen = [(id_, path) for id_, path, _, user in stored if owns(run.aim.subject, user)]
+            self._erase(w, [id_ for id_, path in seen if path is None])
+            return {}
+
+        for at in range(0, len(ids), ROWS):
+            await run.change(partial(work, some=listed(ids[at : at + ROWS])))
 
     async def _stores(self, run: Forgetting) -> None:
         aim = run.aim
-        where = replace(aim, since=None, until=None).condition(user="user_id", channel="id")
         if not (aim.whole or aim.text is not None):
             return
+        where = replace(aim, since=None, until=None).condition(user="user_id", channel="id")
         async for page in run.pages("memory_stores", "seq, id, name, description, metadata", where):
-            for _, id_, name, description, metadata in page:
+            for _, id_, *said in page:
                 if aim.text is None:
                     await self._whole(run, id_)
-                elif aim.text.within(name, description) or aim.text.within_json(metadata):
+                elif said != BLANK and (aim.text.within(*said[:2]) or aim.text.within_json(said[2])):
                     await run.change(lambda w, i=id_: _blanked(w, i))  # type: ignore[misc]
 
     async def _whole(self, run: Forgetting, id_: str) -> None:
@@ -133,10 +171,9 @@ class Removal:
 
     async def _versions(self, run: Forgetting) -> None:
         aim = run.aim
-        for where in (
-            aim.condition(user=OWNER, channel="store_id", time="created_at"),
-            aim.condition(user="written_by", time="created_at"),
-        ):
+        owned = aim.condition(user=OWNER, channel="store_id", time="created_at")
+        written = aim.condition(user="written_by", time="created_at")
+        for where in (owned,) if owned == written else (owned, written):
             if where is None:
                 continue
             unredacted = f"{where[0]} AND path IS NOT NULL", where[1]
@@ -147,7 +184,20 @@ class Removal:
                     if aim.text is None or aim.text.within(path, content)
                 ]
                 for some in parted(chosen, lambda version: version.size, TEXTS):
-                    await run.change(lambda w, some=some: _cleared(w, some))  # type: ignore[misc]
+                    await run.change(partial(self._cleared, some))
+
+    def _cleared(self, versions: Sequence[_Version], w: Writing) -> dict[str, int]:
+        """Erase the memories whose latest version is among these, and redact the others."""
+        w.draw(1)  # writers of other processes wait
+        memories = listed({version.memory_id for version in versions})
+        latest: dict[str, str] = dict(w.c.all("latest_among", [w.tenant, memories]))
+        gone = {latest[version.id] for version in versions if version.id in latest}
+        self._erase(w, gone)
+        counts = removed(w, [row.seq for row in fetch_ids(w.c, w.tenant, sorted(gone)).values()])
+        earlier = [version.id for version in versions if version.memory_id not in gone]
+        now = now_micros()
+        w.c.many("redact_memory_version", [(None, now, w.tenant, id_) for id_ in earlier])
+        return {**counts, "memory_versions": len(earlier)}
 
     async def _names(self, run: Forgetting) -> None:
         """Remove forgotten users from versions of others."""
@@ -155,10 +205,7 @@ class Removal:
             where = run.aim.condition(user=column) if run.aim.whole else None
             async for page in run.pages("memory_versions", "id", where, "id"):
                 ids = listed(id_ for (id_,) in page)
-                await run.change(lambda w, column=column, ids=ids: _unnamed(w, column, ids))  # type: ignore[misc]
-
-    def _left(self, tenant: str) -> bool:
-        return bool(self.core.store.db.read(lambda c: c.all("erased_versions", [tenant, 1]), tenant))
+                await run.change(partial(_unnamed, column, ids))
 
 
 class _Version(NamedTuple):
@@ -167,22 +214,10 @@ class _Version(NamedTuple):
     size: int
 
 
-def _cleared(w: Writing, versions: Sequence[_Version]) -> dict[str, int]:
-    """Erase the memories whose latest version is among these, and redact the others."""
-    memories = listed({version.memory_id for version in versions})
-    latest: dict[str, str] = dict(w.c.all("latest_among", [w.tenant, memories]))
-    gone = {latest[version.id] for version in versions if version.id in latest}
-    counts = erased(w, sorted(gone))
-    earlier = [version.id for version in versions if version.memory_id not in gone]
-    now = now_micros()
-    w.c.many("redact_memory_version", [(None, now, w.tenant, id_) for id_ in earlier])
-    return {**counts, "memory_versions": len(earlier)}
-
-
-def _unnamed(w: Writing, column: str, ids: str) -> dict[str, int]:
+def _unnamed(column: str, ids: str, w: Writing) -> dict[str, int]:
     w.c.run("unname_writers" if column == "written_by" else "unname_redactors", [w.tenant, ids])
     return {}
 
 
 def _blanked(w: Writing, id_: str) -> dict[str, int]:
-    return {"memory_stores": w.c.run("blank_memory_store", [w.tenant, id_])}
+    return {"memory_stores": w.c.run("blank_memory_store", [BLANK[0], w.tenant, id_])}

@@ -22,9 +22,12 @@ from memoranda.memory_stores.values import (
 )
 from memoranda.storage.sql.base import Connection
 from memoranda.store.access import owns, sees_all
-from memoranda.store.ids import nameable
+from memoranda.store.ids import listed, nameable
+from memoranda.store.transaction import Writing
 from memoranda.types import Subject
 
+NEXT = chr(ord("/") + 1)
+"""The character after `/`: a path below another one is between it with `/` and with this."""
 R = TypeVar("R", bound="StoreRow | VersionRow")
 T = TypeVar("T")
 
@@ -112,7 +115,7 @@ def store_owned(c: Connection, subject: Subject, id_: str) -> StoreRow:
         Forbidden: it is the tenant's, and the subject is bound to a user.
     """
     store = store_seen(c, subject, id_)
-    if not sees_all(subject) and store.user_id != subject.user_id:
+    if not sees_all(subject) and store.user_id is None:
         raise Forbidden(f"only the owner of the memory store {id_!r}, or an admin, may do this")
     return store
 
@@ -128,6 +131,35 @@ def memory_seen(c: Connection, tenant: str, store_id: str, id_: str) -> MemoryRo
     if memory is None or memory.store_id != store_id:
         raise NotFound(f"no memory {id_!r} in this store")
     return memory
+
+
+def path_taken(
+    c: Connection, tenant: str, store_id: str, path: str, id_: str | None = None
+) -> tuple[str, str] | None:
+    """Return id and path of a memory at a path, above or below it, other than that of an id; None if there is none."""
+    segments = path.split("/")
+    above = ["/".join(segments[:end]) for end in range(2, len(segments) + 1)]
+    key = [tenant, store_id]
+    found = [
+        *c.all("memories_at", [*key, listed(above)]),
+        *c.all("memories_below", [*key, f"{path}/", f"{path}{NEXT}"]),
+    ]
+    return next(((memory_id, taken) for memory_id, taken in found if memory_id != id_), None)
+
+
+def overlap(path: str, other: str) -> bool:
+    """Return True if two paths are the same, or one is above the other."""
+    return f"{path}/".startswith(f"{other}/") or f"{other}/".startswith(f"{path}/")
+
+
+def alone(work: Callable[[Writing], T]) -> Callable[[Writing], T]:
+    """Return a change of rows that reads them while writers of other processes wait."""
+
+    def change(w: Writing) -> T:
+        w.draw(1)
+        return work(w)
+
+    return change
 
 
 # --- values ----------------------------------------------------------------------------------------
@@ -233,17 +265,21 @@ def place_of(page: str) -> str:
         InvalidInput: it is none.
     """
     try:
-        return base64.b64decode(page + "=" * (-len(page) % 4), b"-_", validate=True).decode()
+        place = base64.b64decode(page + "=" * (-len(page) % 4), b"-_", validate=True).decode()
     except (ValueError, binascii.Error) as exc:
-        raise _no_page() from exc
+        raise no_page() from exc
+    if not nameable(place):
+        raise no_page()
+    return place
 
 
 def _seq(page: str) -> int:
     place = place_of(page)
     if not (place.isascii() and place.isdigit() and len(place) < 19):
-        raise _no_page()
+        raise no_page()
     return int(place)
 
 
-def _no_page() -> InvalidInput:
+def no_page() -> InvalidInput:
+    """Return the error for a page that is none of the list."""
     return InvalidInput("page", "is no page of this list; send the `next_page` of an answer, or leave it out")

@@ -12,6 +12,7 @@ from memoranda.memory_stores.memories import StoreMemories
 from memoranda.memory_stores.removal import drop_step
 from memoranda.memory_stores.rows import (
     StoreRow,
+    alone,
     newest_first,
     store_open,
     store_owned,
@@ -34,6 +35,7 @@ from memoranda.store.ids import new_id
 from memoranda.store.transaction import Writing
 from memoranda.text.json import compact_json
 from memoranda.types import Subject
+from memoranda.validation import checked
 
 T = TypeVar("T")
 COLUMNS = ", ".join(f"s.{name}" for name in StoreRow._fields)
@@ -60,9 +62,11 @@ class MemoryStores:
         """Create a store, of the subject's user or of the tenant.
 
         Raises:
+            InvalidInput: names the field and the fix.
             Forbidden: the role writes nothing.
         """
         must_write(self.subject)
+        new = checked(new)
         now, metadata = now_micros(), compact_json(new.metadata)
         row = StoreRow(
             self._tenant, new_id("memstore_"), 0, new.name, new.description, metadata, self.subject.user_id, None, now,
@@ -121,9 +125,10 @@ class MemoryStores:
             NotFound: no such store for this subject.
             Forbidden: it is not the subject's own.
             Conflict: it is archived.
-            InvalidInput: it would have too much metadata.
+            InvalidInput: names the field and the fix.
         """
         must_write(self.subject)
+        change = checked(change)
 
         def work(w: Writing) -> MemoryStore:
             store_owned(w.c, self.subject, id)
@@ -157,7 +162,7 @@ class MemoryStores:
         return await self._write(work)
 
     async def delete(self, id: str) -> None:
-        """Delete a store with its memories and their versions, in steps; it is there until the last one.
+        """Delete a store with its memories and their versions, in steps; it is read-only until the last one.
 
         Raises:
             NotFound: no such store for this subject.
@@ -178,4 +183,4 @@ class MemoryStores:
         return await self._core.threads.run(self._core.store.db.read, work, self._tenant)
 
     async def _write(self, work: Callable[[Writing], T]) -> T:
-        return await self._core.transact(self._tenant, work)
+        return await self._core.transact(self._tenant, alone(work))

@@ -336,8 +336,17 @@ async def erase_jobs(run: Forgetting) -> None:
             await run.change(lambda w, listed=listed: _cancelled(w, listed))  # type: ignore[misc]
 
 
-MAINTENANCE = frozenset({"memories.embed", "store.compact", "index.move", "memories.remodel", "store.repair"})
-"""Jobs about the rows of every user: their payloads contain no text."""
+MAINTENANCE = frozenset(
+    (
+        "memories.embed",
+        "store.compact",
+        "index.move",
+        "memories.remodel",
+        "store.repair",
+        "memory_stores.clear",
+    )
+)
+"""Jobs about the rows of every user, and those that complete an erasure: their payloads contain no text."""
 NAMES = {"user_id": "user", "session_id": "session", "session": "session", "conversation": "session"}
 """Keys of job payloads that name a place."""
 

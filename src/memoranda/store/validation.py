@@ -180,10 +180,14 @@ def changed(row: Record, change: Change, now: int, bounds: Bounds) -> Record:
     if change.archived is not msgspec.UNSET:
         put["archived_at"] = (row.archived_at or now) if change.archived else None
     after = row._replace(**put, updated_at=now)
-    scope = (after.user_id, after.agent_id, after.channel_id, after.session_id)
-    occurred = after.occurred_at if after.dated else None
-    key = dedup_key(after.kind, scope, after.role, occurred, after.content_hash, after.id)
-    return after._replace(dedup_key=key)
+    return keyed(after)
+
+
+def keyed(row: Record) -> Record:
+    """Return the row with the key of its scope and text, see `dedup_key`."""
+    scope = (row.user_id, row.agent_id, row.channel_id, row.session_id)
+    occurred = row.occurred_at if row.dated else None
+    return row._replace(dedup_key=dedup_key(row.kind, scope, row.role, occurred, row.content_hash, row.id))
 
 
 def time_of(value: Any, where: str) -> int:

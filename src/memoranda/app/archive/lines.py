@@ -60,6 +60,9 @@ def _moved(table: Table, row: dict[str, Any], place: Place) -> dict[str, Any]:
         user = place["user_id"]
         if "owner" in row:
             row["owner"] = user or ""
+        for name in ("written_by", "redacted_by"):
+            if row.get(name) is not None:
+                row[name] = user
         if table.name == "sessions":
             row["users"] = compact_json([] if user is None else [user])
     return row

@@ -29,6 +29,7 @@ from memoranda.app.archive.tables import (
     MESSAGES,
     ROLLUPS,
     SESSIONS,
+    STORE_MEMORIES,
     TABLES,
     Table,
 )
@@ -54,7 +55,7 @@ from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.ids import listed
 from memoranda.store.steps import DRAFTS, parted, weight
-from memoranda.store.validation import Draft
+from memoranda.store.validation import Draft, keyed
 from memoranda.types import Subject
 from memoranda.validation import decode
 
@@ -251,9 +252,28 @@ class Restoring:
                     self._skip("memory", GONE, draft.row.id, failed=True)
                     continue
                 drafts.append(draft)
+            drafts = await self._in_stores(drafts)
             if drafts:
                 await self._memories_of(drafts)
             self._progress()
+
+    async def _in_stores(self, drafts: Sequence[Draft]) -> list[Draft]:
+        """Return the drafts without those of memories that are not in their memory store here; in another scope, the
+        others stay in the channel of their store."""
+        ids = [draft.row.id for draft in drafts]
+        rows = await self._read(lambda c: c.all("stored_among", [self._tenant, listed(ids)]))
+        stored = {id_: (path, store, user) for id_, path, store, user in rows}
+        left = []
+        for draft in drafts:
+            id_ = draft.row.id
+            path, store, user = stored.get(id_, ("", "", None))
+            if path is None or id_ in self._refused.get(STORE_MEMORIES.name, ()):
+                self._skip("memory", GONE, id_, failed=path is not None)
+                continue
+            if store and self._place:
+                draft.row = keyed(draft.row._replace(user_id=user, channel_id=store))
+            left.append(draft)
+        return left
 
     async def _memories_of(self, drafts: list[Draft]) -> None:
         fresh, present = await self._core.threads.run(self._new_memories, drafts)

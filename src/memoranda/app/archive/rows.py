@@ -15,12 +15,16 @@ from memoranda.app.archive.tables import (
     ATTACHED,
     MESSAGES,
     SESSIONS,
+    STORE_MEMORIES,
     STORES,
     Table,
 )
 from memoranda.clock import now_micros
+from memoranda.errors import InvalidInput
 from memoranda.knowledge.attaching import INDEX_JOB
 from memoranda.knowledge.quotas import quotas_of
+from memoranda.memory_stores.rows import overlap, path_taken
+from memoranda.memory_stores.values import checked_path
 from memoranda.responses.conversations import ConversationRow
 from memoranda.sessions.records import messages_by_id
 from memoranda.storage.sql.base import Connection
@@ -31,6 +35,7 @@ from memoranda.text.json import compact_json
 Fields = dict[str, Any]
 GONE = "belongs to what is not restored"
 TAKEN = "has the id of something else that is here"
+TAKEN_PATH = "has the path of another memory that is here, or one above or below it"
 CASTS = {"week": "BIGINT", "first": "BIGINT", "seq": "BIGINT", "through": "BIGINT"}
 """Types of key columns that are no text."""
 
@@ -66,6 +71,7 @@ def write_rows(
         else:
             fresh[key] = at
     _without_known_messages(c, tenant, table, rows, fresh, done)
+    _without_taken_paths(c, tenant, table, rows, fresh, done)
     _within_quotas(c, core, tenant, table, rows, fresh, done)
     done.created = list(fresh.values())
     if fresh and not dry:
@@ -138,6 +144,38 @@ def _without_known_messages(
             del fresh[key]
             done.present.append(at)
         known.add(rows[at]["key"])
+
+
+def _without_taken_paths(
+    c: Connection,
+    tenant: str,
+    table: Table,
+    rows: Sequence[Fields],
+    fresh: dict[tuple[Any, ...], int],
+    done: Written,
+) -> None:
+    """Refuse memories at a path that another memory of the store has, or that is above or below it, and paths that are
+    none."""
+    if table is not STORE_MEMORIES:
+        return
+    restored: dict[str, list[str]] = {}
+    for key, at in list(fresh.items()):
+        store, path = rows[at]["store_id"], rows[at]["path"]
+        others = restored.setdefault(store, [])
+        if path is None:
+            continue
+        try:
+            checked_path(path)
+        except InvalidInput as exc:
+            reason = str(exc)
+        else:
+            taken = path_taken(c, tenant, store, path) or any(overlap(path, other) for other in others)
+            reason = TAKEN_PATH if taken else ""
+        if reason:
+            del fresh[key]
+            done.refused[at] = reason
+        else:
+            others.append(path)
 
 
 def _within_quotas(

@@ -314,6 +314,7 @@ MEMORY_VERSIONS = Table(
     ),
     parents={"store_id": "memory_stores", "memory_id": "store_memories"},
     places=(),
+    where="EXISTS (SELECT 1 FROM store_memories m WHERE m.tenant_id = t.tenant_id AND m.id = t.memory_id)",
 )
 TABLES = (
     FILES,
@@ -322,6 +323,9 @@ TABLES = (
     BATCHES,
     ATTACHED,
     AGENTS,
+    MEMORY_STORES,
+    STORE_MEMORIES,
+    MEMORY_VERSIONS,
     CONVERSATIONS,
     ITEMS,
     RESPONSES,
@@ -335,9 +339,6 @@ TABLES = (
     QUERIES,
     ASK_MEMORIES,
     ASK_SUMMARIES,
-    MEMORY_STORES,
-    STORE_MEMORIES,
-    MEMORY_VERSIONS,
 )
 """In the order in which they are restored: `chunks` after `store_files`, `memories` after `sessions`."""
 CHUNKS, MEMORIES = "chunks", "memories"

@@ -16,8 +16,11 @@ WHERE tenant_id = ? AND id = ?
 -- name: drop_memory_store
 DELETE FROM memory_stores WHERE tenant_id = ? AND id = ?
 
+-- name: close_memory_store
+UPDATE memory_stores SET archived_at = COALESCE(archived_at, ?) WHERE tenant_id = ? AND id = ?
+
 -- name: blank_memory_store
-UPDATE memory_stores SET name = 'forgotten', description = '', metadata = '{}' WHERE tenant_id = ? AND id = ?
+UPDATE memory_stores SET name = ?, description = '', metadata = '{}' WHERE tenant_id = ? AND id = ?
 
 -- name: add_store_memory
 INSERT INTO store_memories (tenant_id, id, store_id, path, version_id, created_at, updated_at)
@@ -40,6 +43,11 @@ SELECT id, path FROM store_memories WHERE tenant_id = ? AND store_id = ? AND pat
 
 -- name: memories_of_store (some of them, and of those deleted)
 SELECT id FROM store_memories WHERE tenant_id = ? AND store_id = ? LIMIT ?
+
+-- name: stored_among (those of some memories that are in stores, or were deleted in them, with their stores)
+SELECT m.id, m.path, m.store_id, s.user_id FROM {texts ?2} wanted
+{join} store_memories m ON m.tenant_id = ?1 AND m.id = wanted.value
+{join} memory_stores s ON s.tenant_id = m.tenant_id AND s.id = m.store_id
 
 -- name: drop_store_memories
 DELETE FROM store_memories WHERE tenant_id = ? AND id IN (SELECT value FROM {texts ?} wanted)
@@ -65,9 +73,12 @@ UPDATE memory_versions
 SET path = NULL, content_sha256 = NULL, content_bytes = NULL, content = NULL, redacted_by = ?, redacted_at = ?
 WHERE tenant_id = ? AND id = ?
 
--- name: erased_versions (of memories that are erased)
-SELECT v.id FROM memory_versions v WHERE v.tenant_id = ?
-AND NOT EXISTS (SELECT 1 FROM store_memories m WHERE m.tenant_id = v.tenant_id AND m.id = v.memory_id) LIMIT ?
+-- name: versions_of_store
+SELECT id FROM memory_versions WHERE tenant_id = ? AND store_id = ? LIMIT ?
+
+-- name: versions_of_memories
+SELECT v.id FROM {texts ?2} wanted
+{join} memory_versions v ON v.tenant_id = ?1 AND v.memory_id = wanted.value LIMIT ?3
 
 -- name: drop_memory_versions
 DELETE FROM memory_versions WHERE tenant_id = ? AND id IN (SELECT value FROM {texts ?} wanted)
