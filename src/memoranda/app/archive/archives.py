@@ -12,6 +12,7 @@ from memoranda.app.archive.writing import Exported, write_archive
 from memoranda.app.history_report import HistoryImported
 from memoranda.errors import Forbidden, InvalidInput
 from memoranda.memories.transfer import place_of
+from memoranda.memory_stores.removal import CLEAR_JOB
 from memoranda.sessions.joining import JOIN_JOB
 from memoranda.storage.data_lock import refuse_live_database
 from memoranda.store.core import Core
@@ -71,6 +72,8 @@ class Archives:
             )
         path = Path(source)
         refuse_live_database(path, "source")
+        # jobs would delete what is restored, too
+        await self._core.jobs.finish(self.subject.tenant_id, CLEAR_JOB)
         with await self._core.threads.run(ArchiveFile, path) as archive:
             work = Restoring(
                 self._core,
