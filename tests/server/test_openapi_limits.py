@@ -33,6 +33,8 @@ IN_GATE = (
 """Routes that are probed without the handlers: their bodies alone, as far as the types check them."""
 NO_SCHEMA_SAYS = {
     r"^(after|before): .*; begin again without a cursor$": "a cursor is an id of the list",
+    r"^page: is no page of this list; ": "a page is a place in the list",
+    r"^metadata: would hold \d+ keys, at most 16 are kept$": "what the store has already counts, too",
     r"\(quota \w+\)": "the quota of a tenant",
     r"^part_ids\[\d+\]: .* is no part of this upload$": "ids of the upload's parts",
     r"^Previous response with id .* not found\.$": "an id of a response",
