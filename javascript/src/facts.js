@@ -25,6 +25,17 @@ export class Facts {
   }
 
   /**
+   * Facts with the versions that they superseded, those stored last first, and which of them held `at` a moment.
+   *
+   * @param {import('./types.js').QueryOf<'/v1/memories/timeline'>} [query]
+   * @param {CallOptions} [options]
+   * @returns {Promise<Schemas['FactTimeline']>}
+   */
+  timeline(query = {}, options) {
+    return bodyOf(this.#http.GET('/v1/memories/timeline', { params: { query }, ...options }));
+  }
+
+  /**
    * The versions of a fact, in the order in which they hold.
    *
    * @param {string} id

@@ -86,6 +86,17 @@ export class Memories {
   }
 
   /**
+   * How many memories there are by kind, scope, source, tag and month: at most `limit` (20) values of each.
+   *
+   * @param {Schemas['FacetsBody']} [selection]
+   * @param {CallOptions} [options]
+   * @returns {Promise<Schemas['FacetsObject']>}
+   */
+  async facets(selection = {}, options) {
+    return bodyOf(this.#http.POST('/v1/memories/facets', { body: selection, ...options }));
+  }
+
+  /**
    * Counts a use of memories: each gets one more `access_count`, and its `last_accessed_at`.
    *
    * @param {string[]} ids at most 1,000

@@ -45,6 +45,7 @@ test('many memories, counted, exported and forgotten', async () => {
   ]);
   assert.equal(added.created, 2);
   assert.equal(await memoranda.memories.count({ scopes }), 2);
+  assert.deepEqual((await memoranda.memories.facets({ scopes })).scopes, [{ value: 'user:bob', count: 2 }]);
   assert.equal(await memoranda.memories.countAccess([added.data[0].id, 'none']), 1);
   const lines = [];
   for await (const line of memoranda.memories.export({ scopes })) lines.push(line);
@@ -77,6 +78,7 @@ test('what is said is found, put into a context and kept once', async () => {
 
 test('the versions of a fact', async () => {
   const { id } = await memoranda.memories.add({ content: 'Cem lives in Rome.', kind: 'fact', user_id: 'cem' });
+  assert.ok((await memoranda.facts.timeline({ scopes: ['user:cem'] })).data.some((chain) => chain.id === id));
   assert.deepEqual((await memoranda.facts.history(id)).data.map((version) => version.memory.id), [id]);
   assert.deepEqual((await memoranda.facts.consolidate({ scopes: ['user:cem'] })).merged, []);
   assert.deepEqual((await memoranda.facts.undo(id)).restored, []);

@@ -454,6 +454,26 @@ class Projection(msgspec.Struct, kw_only=True):
     explained: float
 
 
+class FacetValue(msgspec.Struct, kw_only=True):
+    """A value of a facet, and how many memories have it."""
+
+    value: str
+    count: int
+
+
+class Facets(msgspec.Struct, kw_only=True):
+    """Memories of a selection, counted. The values of each facet are the most frequent ones; `months` are the latest,
+    such as `2026-05`, of `occurred_at` in UTC. A memory counts in each of its scopes (`user:ana` and `session:s1`), and
+    in `global` if it has none."""
+
+    total: int
+    kinds: list[FacetValue]
+    scopes: list[FacetValue]
+    sources: list[FacetValue]
+    tags: list[FacetValue]
+    months: list[FacetValue]
+
+
 class Job(msgspec.Struct, kw_only=True):
     """A piece of durable work. `done` and `total` count in the unit of the job (rows, mostly)."""
 

@@ -40,6 +40,8 @@ def walk(run: Any, write: Callable[[str, str], Path]) -> set[str]:
     told("ask", "Where is the key?", "--user", "mara")
     told("stats")
     told("duplicates")
+    assert told("facets", "--limit", "1")["scopes"] == [{"value": "user:mara", "count": 2}]
+    assert told("facts", "timeline", "--text", "nothing")["data"] == []
 
     said = told(
         "sessions", "add", "s1", "I prefer green tea.", "--speaker", "Mara", "--user", "mara", "--extract"

@@ -109,6 +109,27 @@ def test_filters_are_in_the_address(page: Seen) -> None:
     assert shown.url.endswith("/console/memories")
 
 
+def test_filters_count_what_there_is(page: Seen) -> None:
+    facets = page.api.post("/v1/memories/facets", json={}).json()
+    kinds = {facet["value"]: facet["count"] for facet in facets["kinds"]}
+    month = facets["months"][0]
+    shown = page.open("/memories")
+    shown.get_by_role("button", name="Filters").click()
+    fact = shown.get_by_label("Kind", exact=True).locator("option[value=fact]")
+    until(fact.inner_text, "the number of facts", accept=lambda text: text.endswith(f"({kinds['fact']:,})"))
+    assert shown.locator("datalist option[value='global']").get_attribute("label").startswith("global (")
+    shown.get_by_label("Kind", exact=True).select_option("fact")
+    shown.wait_for_url("**kind=fact**")
+    assert fact.inner_text().endswith(f"({kinds['fact']:,})")
+    shown.get_by_label("Kind", exact=True).select_option("")
+    bars = shown.get_by_role("group", name="Month")
+    bars.get_by_role("button", name=f"{month['value']} ({month['count']:,})").click()
+    shown.locator(".page-head .status", has_text=f"{month['count']:,} memor").wait_for()
+    assert f"since={month['value']}-01" in shown.url
+    bars.get_by_role("button", pressed=True).click()
+    shown.wait_for_function("() => !location.search.includes('since=')")
+
+
 def test_edit(page: Seen, server: Process) -> None:
     made = page.api.post("/v1/memories", json={"content": "before", "tags": ["one"]}).json()
     shown = page.open(f"/memories?id={made['id']}")

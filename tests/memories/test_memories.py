@@ -410,6 +410,7 @@ SLIPS = [
     ("befor", "before", lambda m: m.list(befor="x")),
     ("limits", "limit", lambda m: m.near_duplicates(limits=5)),
     ("limits", "limit", lambda m: m.projection(limits=5)),
+    ("limits", "limit", lambda m: m.facets(limits=5)),
     ("vector", "vectors", lambda m: list(m.export(vector=True))),
     ("id", "ids", lambda m: m.forget(id=["x"])),
 ]

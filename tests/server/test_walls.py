@@ -93,9 +93,16 @@ CASES: dict[str, Case] = {
         Ask(raw=json.dumps({"id": id_, "content": WORDS[1], "session_id": "s"}).encode())
     ],
     "POST /v1/memories/near_duplicates": selections,
+    "POST /v1/memories/facets": selections,
     "POST /v1/memories/projection": selections,
     "POST /v1/memories/consolidate": selections,
     "POST /v1/memories/sweep": lambda id_: [Ask()],
+    "GET /v1/memories/timeline": lambda id_: [
+        Ask(),
+        Ask(query=(("after", id_),)),
+        Ask(query=(("scopes", "all"), ("text", "green kettle"))),
+        Ask(query=(("at", "2030-01-01"), ("scopes", "session:s"))),
+    ],
     "GET /v1/memories/{id}/history": none,
     "POST /v1/memories/{id}/undo": none,
     "GET /v1/memories/{id}": none,

@@ -62,6 +62,7 @@ def story(memories: Any) -> list[Any]:
     embedded = memories.embed(["kettle", "fence"], "query")
     said += [embedded.vectors.tolist(), embedded.tokens]
     said += [[pair.reason for pair in memories.near_duplicates()]]
+    said += [memories.facets(limit=3, include_archived=True)]
     shown = memories.projection(limit=50)
     said += [shown.kinds, shown.scopes, shown.points, shown.total, shown.explained]
     for job in (memories.reembed(everything=True), memories.compact()):

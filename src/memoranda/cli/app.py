@@ -47,6 +47,10 @@ COMMANDS = {
         "memoranda.cli.forget:forget",
         "Erase for good what ids, a scope, a text or other conditions name.",
     ),
+    "facets": (
+        "memoranda.cli.memories:facets",
+        "Count memories by kind, scope, source, tag and month.",
+    ),
     "duplicates": (
         "memoranda.cli.memories:duplicates",
         "List pairs of memories of one scope that say nearly the same, most alike first.",

@@ -1,4 +1,4 @@
-"""`memoranda facts`: list facts, show their versions, extract, consolidate, undo and archive them."""
+"""`memoranda facts`: list facts, show their versions and what held when, extract, consolidate, undo, archive."""
 
 from __future__ import annotations
 
@@ -93,6 +93,34 @@ def consolidate(invocation: Invocation, scope: AnyScope = None, scope_id: ScopeI
     lines = [f"{fact.id}  from {', '.join(fact.consolidates)}" for fact in result.merged]
     lines.append(f"{len(result.merged)} groups consolidated, {result.left} left")
     invocation.show(result, "\n".join(lines))
+
+
+@app.command("timeline")
+@common_options()
+def timeline(
+    invocation: Invocation,
+    scope: AnyScope = None,
+    scope_id: ScopeId = None,
+    as_of: AsOf = None,
+    text: Annotated[str, typer.Option("--text", metavar="WORDS", help="Words that a version contains.")] = "",
+    limit: Limit = 20,
+    after: After = None,
+) -> None:
+    """List facts with the versions that they superseded, and what held at a moment."""
+    fields = selection_of(scope=scope, scope_id=scope_id, as_of=as_of)
+    found = invocation.product.facts.timeline(
+        scopes=fields.get("scopes"), at=fields.get("as_of"), text=text, limit=limit, after=after
+    )
+    lines = [f"{found.holding} of {found.total} facts hold"]
+    for chain in found.data:
+        lines.append("")
+        for fact in chain.facts:
+            until = "now" if fact.ends is None else f"{fact.ends:%Y-%m-%d}"
+            mark = "*" if fact.holds else " "
+            lines.append(f"{mark} {fact.begins:%Y-%m-%d} to {until:10}  {beginning(fact.memory.content)}")
+    invocation.show(found, "\n".join(lines))
+    if found.has_more and not invocation.as_json:
+        say(f"there are more: add --after {found.last_id}")
 
 
 @app.command("history")

@@ -1,4 +1,4 @@
-"""`memoranda get`, `list`, `update`, `delete`, `duplicates`."""
+"""`memoranda get`, `list`, `facets`, `update`, `delete`, `duplicates`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from memoranda.cli.options import (
 from memoranda.cli.output import beginning, emit, memory_line, memory_text, say
 from memoranda.cli.product import Memories
 from memoranda.errors import InvalidInput, NotFound
-from memoranda.types import ChangeFields, Kind, Memory
+from memoranda.types import ChangeFields, FacetValue, Kind, Memory
 
 Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="The ids of memories.")]
 
@@ -89,6 +89,36 @@ def list_(
     )  # fmt: skip
     page = invocation.memories.list(limit=limit, after=after, order=order, **fields)
     invocation.show_page(page, memory_line, "no memories")
+
+
+@common_options()
+def facets(
+    invocation: Invocation,
+    scope: AnyScope = None,
+    scope_id: ScopeId = None,
+    kind: Kinds = None,
+    tag: Tags = None,
+    filter_: Filters = None,
+    source: Source = None,
+    since: Since = None,
+    until: Until = None,
+    as_of: AsOf = None,
+    archived: Archived = False,
+    limit: Limit = 20,
+) -> None:
+    """Count memories by kind, scope, source, tag and month."""
+    fields = selection_of(
+        scope=scope, scope_id=scope_id, kinds=kind, tags=tag, filters=filter_, source=source,
+        since=since, until=until, as_of=as_of, archived=archived,
+    )  # fmt: skip
+    counted = invocation.memories.facets(limit=limit, **fields)
+    lines = [f"{counted.total:>9,}  memories"]
+    for name in ("kinds", "scopes", "sources", "tags", "months"):
+        values: list[FacetValue] = getattr(counted, name)
+        lines += (
+            ["", f"{name}:", *(f"{facet.count:>9,}  {facet.value}" for facet in values)] if values else []
+        )
+    invocation.show(counted, "\n".join(lines))
 
 
 @common_options()

@@ -34,6 +34,7 @@ from memoranda.providers.embeddings.base import Embedded, Task
 from memoranda.types import (
     Added,
     ChangeFields,
+    Facets,
     ForgetFields,
     Job,
     Memory,
@@ -222,6 +223,12 @@ class Client:
         return msgspec.json.decode(
             self._wire.call("POST", f"{AT}/near_duplicates", body=body), type=_Pairs
         ).data
+
+    def facets(self, *, limit: int = 20, **fields: Unpack[SelectionFields]) -> Facets:
+        """See `Memories.facets`."""
+        return msgspec.json.decode(
+            self._wire.call("POST", f"{AT}/facets", body={"limit": limit, **fields}), type=Facets
+        )
 
     def projection(self, *, limit: int = 10_000, **fields: Unpack[SelectionFields]) -> Projection:
         """See `Memories.projection`."""

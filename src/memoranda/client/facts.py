@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from urllib.parse import quote
 
 import msgspec
 from typing_extensions import Unpack
 
-from memoranda.client.wire import Wire
+from memoranda.client.wire import Wire, query_of
 from memoranda.facts.facts import Consolidated, Extracted
 from memoranda.facts.history import FactHistory, Undone
 from memoranda.facts.maintenance import Swept
+from memoranda.facts.timeline import Timeline
 from memoranda.types import SelectionFields
 
 AT = "/v1/memories"
@@ -35,6 +38,21 @@ class ClientFacts:
         """See `Facts.consolidate`."""
         return msgspec.json.decode(
             self._wire.call("POST", f"{AT}/consolidate", body=fields), type=Consolidated
+        )
+
+    def timeline(
+        self,
+        *,
+        scopes: Sequence[str] | None = None,
+        at: datetime | None = None,
+        text: str = "",
+        limit: int = 50,
+        after: str | None = None,
+    ) -> Timeline:
+        """See `Facts.timeline`."""
+        asked = {"scopes": scopes, "at": at, "text": text, "limit": limit, "after": after}
+        return msgspec.json.decode(
+            self._wire.call("GET", f"{AT}/timeline", query=query_of(asked)), type=Timeline
         )
 
     def history(self, id: str) -> FactHistory:

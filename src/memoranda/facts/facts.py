@@ -1,10 +1,11 @@
-"""Facts of one subject: extract, consolidate, history, undo, sweep."""
+"""Facts of one subject: extract, consolidate, timeline, history, undo, sweep."""
 
 from __future__ import annotations
 
 import builtins
 import logging
 from collections.abc import Sequence
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -20,6 +21,7 @@ from memoranda.facts.history import FactHistory, Undone, undo, version_of, versi
 from memoranda.facts.maintenance import Swept, sweep
 from memoranda.facts.merging import Bounds
 from memoranda.facts.neighbours import FACT, PURPOSE
+from memoranda.facts.timeline import Chains, Timeline
 from memoranda.filters import EVERYTHING, Filter, all_of, matches
 from memoranda.sessions.records import session_seen
 from memoranda.sessions.values import EXTRACT_JOB
@@ -27,6 +29,7 @@ from memoranda.storage.sql.base import Connection
 from memoranda.store import listing
 from memoranda.store.access import scopes_filter, selection_filter, visible_to
 from memoranda.store.core import Core
+from memoranda.store.paging import check_page, cursors
 from memoranda.store.rows import Record, attributes, fetch, fetch_ids, to_memory
 from memoranda.store.transaction import Writing
 from memoranda.text.json import compact_json
@@ -34,6 +37,7 @@ from memoranda.types import Memory, Selection, SelectionFields, Subject
 from memoranda.validation import convert
 
 log = logging.getLogger("memoranda.facts")
+MAX_PAGE = 100
 BY_MODEL = 20
 """Clusters that a model merges in one call; the rest waits for the next."""
 
@@ -151,6 +155,52 @@ class Facts:
             self.subject.tenant_id,
         )
         return FactHistory(id=id, data=[version_of(row) for row in rows if matches(mine, attributes(row))])
+
+    async def timeline(
+        self,
+        *,
+        scopes: Sequence[str] | None = None,
+        at: datetime | None = None,
+        text: str = "",
+        limit: int = 50,
+        after: str | None = None,
+    ) -> Timeline:
+        """Return a page of facts with the versions that they superseded, archived ones too, and which of them held at a
+        moment (now without one). `scopes` as in `Memories.list`; with `text` only chains with a version that contains
+        all its words. `limit` is 1 to 100.
+
+        Raises:
+            InvalidInput: names the field and the fix.
+            Forbidden: scope `all` without the admin role.
+        """
+        check_page(limit, "desc", MAX_PAGE)
+        asked = convert({"scopes": scopes, "as_of": at}, Selection)
+        scoped = scopes_filter(asked.scopes, self.subject, any_id=True)
+        where = all_of(scoped, selection_filter(Selection(), self.subject, None), FACT)
+        held = all_of(
+            scoped, selection_filter(Selection(as_of=asked.as_of), self.subject, now_micros()), FACT
+        )
+        words, tenant = text.casefold().split(), self.subject.tenant_id
+
+        def seq_of(c: Connection, id_: str) -> int | None:
+            row = fetch_ids(c, tenant, [id_]).get(id_)
+            return row.seq if row is not None and matches(where, attributes(row)) else None
+
+        def read(c: Connection) -> Timeline:
+            found = Chains(c, tenant, where, held, words)
+            start, _ = cursors(after, None, partial(seq_of, c))
+            chains, more = found.page(start, limit)
+            return Timeline(
+                data=chains,
+                first_id=chains[0].id if chains else None,
+                last_id=chains[-1].id if chains else None,
+                has_more=more,
+                total=listing.number(c, tenant, where),
+                holding=listing.number(c, tenant, held),
+                since=found.since(),
+            )
+
+        return await self._core.threads.run(self._core.store.db.read, read, tenant)
 
     async def undo(self, id: str) -> Undone:
         """Undo the last change among the versions of a fact: what was superseded or consolidated is valid again, and

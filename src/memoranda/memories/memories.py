@@ -17,7 +17,7 @@ from memoranda.clock import moment, now_micros
 from memoranda.errors import Forbidden, InvalidInput, NotFound
 from memoranda.filters import EVERYTHING, Filter, all_of, matches
 from memoranda.indexes.vector import INDEXES
-from memoranda.memories import duplicates, projection, transfer
+from memoranda.memories import duplicates, facets, projection, transfer
 from memoranda.providers.embeddings.base import Embedded, Embedder, Task
 from memoranda.store import listing
 from memoranda.store.access import scopes_filter, selection_filter, visible_to
@@ -38,6 +38,7 @@ from memoranda.types import (
     Added,
     Change,
     ChangeFields,
+    Facets,
     Forget,
     ForgetFields,
     Job,
@@ -358,6 +359,19 @@ class Memories:
         where = self._where(convert(fields, Selection))
         return await self._core.threads.run(listing.count, self._core.store.db, self.subject.tenant_id, where)
 
+    async def facets(self, *, limit: int = 20, **fields: Unpack[SelectionFields]) -> Facets:
+        """Return how many memories of a selection there are by kind, scope, source, tag and month, at most `limit`
+        (1..1000) values of each. `scopes` as in `count`.
+
+        Raises:
+            InvalidInput: the limit or a field of the selection is wrong.
+        """
+        _check_limit(limit)
+        where = self._where(convert(fields, Selection, beside=("limit",)))
+        return await self._core.threads.run(
+            facets.facets, self._core.store.db, self.subject.tenant_id, where, limit
+        )
+
     async def near_duplicates(
         self, *, limit: int = 100, **fields: Unpack[SelectionFields]
     ) -> Sequence[NearDuplicate]:
@@ -376,8 +390,7 @@ class Memories:
         Raises:
             InvalidInput: the limit or a field of the selection is wrong.
         """
-        if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= MOST_POINTS:
-            raise InvalidInput("limit", f"must be a whole number between 1 and {MOST_POINTS}")
+        _check_limit(limit, MOST_POINTS)
         where = self._where(convert(fields, Selection, beside=("limit",)))
         return await self._core.threads.run(
             projection.project, self._core.store, self.subject.tenant_id, where, limit
@@ -544,9 +557,9 @@ def _alone(given: NewMemory | Query, fields: Mapping[str, Any]) -> None:
         raise InvalidInput(next(iter(fields)), f"goes inside the {kind} that is given, not beside it")
 
 
-def _check_limit(limit: Any) -> None:
-    if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= MAX_PAGE:
-        raise InvalidInput("limit", f"must be a whole number between 1 and {MAX_PAGE}")
+def _check_limit(limit: Any, most: int = MAX_PAGE) -> None:
+    if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= most:
+        raise InvalidInput("limit", f"must be a whole number between 1 and {most}")
 
 
 def _check_ids(ids: Any) -> None:

@@ -27,6 +27,14 @@ async def history(call: Call[None, None]) -> wire.FactVersions:
     )
 
 
+async def timeline(call: Call[None, wire.TimelineQuery]) -> wire.FactTimeline:
+    query = call.query
+    found = await call.facts.timeline(
+        scopes=query.scopes, at=query.at, text=query.text, limit=query.limit, after=query.after
+    )
+    return as_wire(found, wire.FactTimeline)
+
+
 async def undo(call: Call[None, None]) -> wire.UndoneFact:
     return as_wire(await call.facts.undo(call.id), wire.UndoneFact)
 
@@ -41,6 +49,10 @@ ROUTES = (
     Route(
         "POST", "/v1/sessions/{session_id}/extract", "Take facts out of a session now", extract, "write",
         wire.Extraction, long=True,
+    ),
+    Route(
+        "GET", f"{AT}/timeline", "Facts over time", timeline, "read", wire.FactTimeline, query=wire.TimelineQuery,
+        long=True,
     ),
     Route("GET", f"{AT}/{{id}}/history", "The versions of a fact", history, "read", wire.FactVersions),
     Route("POST", f"{AT}/{{id}}/undo", "Take the last change of a fact back", undo, "write", wire.UndoneFact),

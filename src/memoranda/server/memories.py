@@ -211,6 +211,12 @@ async def near_duplicates(call: Call[wire.NearDuplicatesBody, None]) -> wire.Nea
     return wire.NearDuplicateList(data=[as_wire(pair, wire.NearDuplicatePair) for pair in pairs])
 
 
+async def facets(call: Call[wire.FacetsBody, None]) -> wire.FacetsObject:
+    return as_wire(
+        await call.memories.facets(limit=call.body.limit, **selected(call.body)), wire.FacetsObject
+    )
+
+
 async def projection(call: Call[wire.ProjectionBody, None]) -> wire.ProjectionObject:
     shown = await call.memories.projection(limit=call.body.limit, **selected(call.body))
     return as_wire(shown, wire.ProjectionObject)
@@ -228,6 +234,7 @@ ROUTES = (
         wire.AccessBody,
     ),
     Route("POST", f"{AT}/count", "Count", count, "read", wire.MemoryCount, wire.SelectionBody),
+    Route("POST", f"{AT}/facets", "Count by facet", facets, "read", wire.FacetsObject, wire.FacetsBody),
     Route(
         "GET", f"{AT}/stats", "Counts and sizes", stats, "admin", wire.MemoryStats | wire.ScopeStats,
         query=wire.StatsQuery,

@@ -17,6 +17,7 @@ from memoranda.types import (
     Change,
     EvidenceLevel,
     Explanation,
+    Facets,
     Highlight,
     Job,
     Limit,
@@ -180,6 +181,12 @@ class NearDuplicatesBody(SelectionBody, kw_only=True, forbid_unknown_fields=True
     """Where to look for memories that say nearly the same."""
 
     limit: Count = 100
+
+
+class FacetsBody(SelectionBody, kw_only=True, forbid_unknown_fields=True):
+    """Which memories to count, and the most values of each facet."""
+
+    limit: Count = 20
 
 
 class ProjectionBody(SelectionBody, kw_only=True, forbid_unknown_fields=True):
@@ -399,6 +406,10 @@ class NearDuplicateList(msgspec.Struct, kw_only=True, tag_field="object", tag="l
 
     data: list[NearDuplicatePair]
     has_more: bool = False
+
+
+class FacetsObject(Facets, kw_only=True, tag_field="object", tag="memory.facets"):
+    """How many memories there are by kind, scope, source, tag and month."""
 
 
 class ProjectionObject(Projection, kw_only=True, tag_field="object", tag="memory.projection"):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import msgspec
+from msgspec import Meta
 
-from memoranda.facts.facts import Extracted, Merged
+from memoranda.facts.facts import MAX_PAGE, Extracted, Merged
 from memoranda.facts.history import FactVersion, Undone
 from memoranda.facts.maintenance import Swept
+from memoranda.facts.timeline import Timeline
 from memoranda.server.wire import SCOPED, SelectionBody
-from memoranda.types import Scopes
+from memoranda.types import AnyScopes, Moment, Scopes, any_text
 from memoranda.validation.constraints import Constraint
 
 
@@ -49,6 +51,20 @@ class FactVersions(msgspec.Struct, kw_only=True, tag_field="object", tag="memory
 
     id: str
     data: list[VersionOfFact]
+
+
+class TimelineQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A page of facts over time: of which scopes, as of which moment, with which words."""
+
+    scopes: AnyScopes | None = None
+    at: Moment | None = None
+    text: Annotated[str, any_text(1_000)] = ""
+    limit: Annotated[int, Meta(ge=1, le=MAX_PAGE)] = 50
+    after: str | None = None
+
+
+class FactTimeline(Timeline, kw_only=True, tag_field="object", tag="memory.timeline"):
+    """Facts over time, each with the versions that it superseded."""
 
 
 class UndoneFact(Undone, kw_only=True, tag_field="object", tag="memory.undone"):

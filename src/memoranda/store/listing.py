@@ -80,11 +80,17 @@ def by_kind(c: Connection, tenant: str, where: Filter) -> dict[str, tuple[int, i
 
 def count(db: Database, tenant: str, where: Filter) -> int:
     """Return the number of rows that pass."""
-    compiled = compile_where(where)
-    if compiled.exact:
-        sql = f"SELECT count(*) FROM memories WHERE {ALL} AND ({compiled.sql})"
-        return int(db.read(lambda c: c.select(sql, [tenant, *compiled.params]), tenant)[0][0])
+    if compile_where(where).exact:
+        return db.read(lambda c: number(c, tenant, where), tenant)
     return sum(len(rows) for rows in scan(db, tenant, where))
+
+
+def number(c: Connection, tenant: str, where: Filter) -> int:
+    """Return the number of rows that pass a filter that columns decide."""
+    compiled = compile_where(where)
+    assert compiled.exact
+    sql = f"SELECT count(*) FROM memories WHERE {ALL} AND ({compiled.sql})"
+    return int(c.select(sql, [tenant, *compiled.params])[0][0])
 
 
 def seqs(db: Database, tenant: str, where: Filter) -> list[int]:

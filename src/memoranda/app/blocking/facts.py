@@ -16,6 +16,7 @@ class BlockingFacts:
     extract = blocking(Facts.extract)
     learned_from = blocking(Facts.learned_from)
     consolidate = blocking(Facts.consolidate)
+    timeline = blocking(Facts.timeline)
     history = blocking(Facts.history)
     undo = blocking(Facts.undo)
     sweep = blocking(Facts.sweep)

@@ -51,6 +51,7 @@ class BlockingMemories:
     count_access = blocking(Memories.count_access)
     stats = blocking(Memories.stats)
     near_duplicates = blocking(Memories.near_duplicates)
+    facets = blocking(Memories.facets)
     projection = blocking(Memories.projection)
     export_to = blocking(Memories.export_to)
     import_from = blocking(Memories.import_from)

@@ -7,6 +7,32 @@ export interface Memory {
   archived_at: string | null; source_refs: string[]; occurred_at: string; created_at: string; updated_at: string;
 }
 export interface NearDuplicate { first: string; second: string; cosine: number | null; jaccard: number; reason: string }
+export interface FacetValue {
+  value: string;
+  count: number;
+}
+
+export interface Facets {
+  total: number;
+  kinds: FacetValue[];
+  scopes: FacetValue[];
+  sources: FacetValue[];
+  tags: FacetValue[];
+  months: FacetValue[];
+}
+
+export interface FactChain {
+  id: string;
+  facts: { memory: Memory; begins: string; ends: string | null; holds: boolean }[];
+}
+
+export interface Timeline {
+  data: FactChain[];
+  total: number;
+  holding: number;
+  since: string | null;
+}
+
 export interface Projection {
   ids: string[]; points: [number, number][]; kinds: string[]; scopes: string[]; occurred_at: string[]; total: number; explained: number;
 }

@@ -3,7 +3,10 @@ import { html, useId, useState } from "./core.js";
 import { Icon } from "./icons.js";
 import { t } from "../strings.js";
 
-/** @typedef {import("../vendor/htm-preact.js").Child} Child */
+/**
+ * @typedef {import("../vendor/htm-preact.js").Child} Child
+ * @typedef {{ value: string, label?: string }} Choice
+ */
 
 /**
  * @param {{ children?: Child, onClick?: (event: MouseEvent) => void, kind?: "" | "primary" | "danger" | "ghost", icon?: string, type?: "button" | "submit", disabled?: boolean, busy?: boolean, small?: boolean }} props
@@ -34,7 +37,7 @@ export function Field({ label, id, hint, wrong, bare = false, children }) {
 
 /**
  * One line of text. `onInput` is called with each change.
- * @param {{ label: string, value: string, onInput: (value: string) => void, type?: string, placeholder?: string, wrong?: string | null, bare?: boolean, mono?: boolean, list?: string[], min?: number, max?: number, step?: number, autofocus?: boolean, autocomplete?: string, required?: boolean, onKeyDown?: (event: KeyboardEvent) => void }} props
+ * @param {{ label: string, value: string, onInput: (value: string) => void, type?: string, placeholder?: string, wrong?: string | null, bare?: boolean, mono?: boolean, list?: Choice[], min?: number, max?: number, step?: number, autofocus?: boolean, autocomplete?: string, required?: boolean, onKeyDown?: (event: KeyboardEvent) => void }} props
  */
 export function Input({ label, value, onInput, type = "text", placeholder, wrong, bare, mono = false, list, min, max, step, autofocus = false, autocomplete = "off", required = false, onKeyDown }) {
   const id = useId();
@@ -43,8 +46,13 @@ export function Input({ label, value, onInput, type = "text", placeholder, wrong
       min=${min} max=${max} step=${step} required=${required} autofocus=${autofocus} list=${list ? `${id}-list` : null}
       aria-invalid=${wrong ? "true" : null} aria-describedby=${wrong ? `${id}-wrong` : null} onKeyDown=${onKeyDown}
       onInput=${/** @param {InputEvent} event */ (event) => onInput(/** @type {HTMLInputElement} */ (event.currentTarget).value)} />
-    ${list && html`<datalist id=${`${id}-list`}>${list.map((one) => html`<option key=${one} value=${one} />`)}</datalist>`}
+    ${list && html`<${Choices} id=${`${id}-list`} list=${list} />`}
   <//>`;
+}
+
+/** What a field suggests. @param {{ id: string, list: Choice[] }} props */
+function Choices({ id, list }) {
+  return html`<datalist id=${id}>${list.map(({ value, label }) => html`<option key=${value} value=${value} label=${label} />`)}</datalist>`;
 }
 
 /** @param {{ label: string, value: string, onInput: (value: string) => void, rows?: number, placeholder?: string, wrong?: string | null, mono?: boolean, bare?: boolean, onKeyDown?: (event: KeyboardEvent) => void }} props */
@@ -83,7 +91,7 @@ export function Checkbox({ label, checked, onChange, tabIndex }) {
 
 /**
  * A list of short texts: Enter or a comma adds one, Backspace in the empty field removes the last.
- * @param {{ label: string, values: string[], onChange: (values: string[]) => void, placeholder?: string, list?: string[] }} props
+ * @param {{ label: string, values: string[], onChange: (values: string[]) => void, placeholder?: string, list?: Choice[] }} props
  */
 export function Chips({ label, values, onChange, placeholder, list = [] }) {
   const id = useId();
@@ -107,7 +115,7 @@ export function Chips({ label, values, onChange, placeholder, list = [] }) {
       </span>`)}
       <input id=${id} value=${text} placeholder=${values.length ? "" : placeholder} list=${`${id}-list`} autocomplete="off" spellcheck=${false} onKeyDown=${keyed} onBlur=${add}
         onInput=${/** @param {InputEvent} event */ (event) => setText(/** @type {HTMLInputElement} */ (event.currentTarget).value)} />
-      <datalist id=${`${id}-list`}>${list.map((one) => html`<option key=${one} value=${one} />`)}</datalist>
+      <${Choices} id=${`${id}-list`} list=${list} />
     </div>
   <//>`;
 }

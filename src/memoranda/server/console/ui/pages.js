@@ -4,7 +4,7 @@ import { get } from "../api.js";
 
 /**
  * @template R
- * @typedef {{ rows: R[], loading: boolean, error: import("../api.js").ApiError | null, ended: boolean, more: () => void, reload: () => void, refresh: () => Promise<void>, latest: () => Promise<import("../api.js").ApiError | null> }} Pages
+ * @typedef {{ rows: R[], answer: AnyPage<R> | null, loading: boolean, error: import("../api.js").ApiError | null, ended: boolean, more: () => void, reload: () => void, refresh: () => Promise<void>, latest: () => Promise<import("../api.js").ApiError | null> }} Pages
  */
 
 const SIZE = 100;
@@ -21,18 +21,21 @@ const more = (page) => page.has_more ?? page.hasMore ?? false;
 /**
  * The rows of `path` as far as they are loaded. `more` fetches the next page, `reload` begins again, and `refresh`
  * fetches what is loaded once more while it stays shown. `latest` fetches the first page once more, for a list whose
- * newest rows come first, and answers what went wrong; what is shown stays. With `path` null nothing is loaded.
+ * newest rows come first, and answers what went wrong; what is shown stays. With `path` null nothing is loaded. `answer`
+ * is the latest page with what it has beside its rows. With `stays` the rows of another query are shown until those of
+ * this one arrive.
  * @template {{ id: string }} R
  * @param {string | null} path
  * @param {import("../api.js").Query} [query]
+ * @param {{ stays?: boolean }} [options]
  * @returns {Pages<R>}
  */
-export function usePages(path, query = {}) {
+export function usePages(path, query = {}, { stays = false } = {}) {
   const key = JSON.stringify([path, query]);
   const [round, again] = useState(0);
   const [state, setState] = useState(
-    /** @returns {{ key: string, rows: R[], loading: boolean, error: import("../api.js").ApiError | null, ended: boolean }} */
-    () => ({ key, rows: [], loading: path !== null, error: null, ended: false }),
+    /** @returns {{ key: string, rows: R[], answer: AnyPage<R> | null, loading: boolean, error: import("../api.js").ApiError | null, ended: boolean }} */
+    () => ({ key, rows: [], answer: null, loading: path !== null, error: null, ended: false }),
   );
   const current = useRef({ abort: new AbortController(), busy: false });
 
@@ -45,6 +48,8 @@ export function usePages(path, query = {}) {
     mine.busy = true;
     let rows = before;
     let ended = false;
+    /** @type {AnyPage<R> | null} */
+    let answer = null;
     while (!ended && rows.length < wanted) {
       const result = await fetchPage(rows[rows.length - 1]?.id, mine.abort.signal);
       if (mine.abort.signal.aborted) return;
@@ -53,18 +58,19 @@ export function usePages(path, query = {}) {
         setState((old) => ({ ...old, loading: false, error: result.error }));
         return;
       }
-      rows = [...rows, ...result.data.data];
+      answer = result.data;
+      rows = [...rows, ...answer.data];
       ended = !more(result.data);
     }
     mine.busy = false;
-    setState({ key, rows, loading: false, error: null, ended });
+    setState({ key, rows, answer, loading: false, error: null, ended });
   };
 
   useLayoutEffect(() => {
     if (path === null) return undefined;
     const mine = { abort: new AbortController(), busy: false };
     current.current = mine;
-    setState((old) => ({ key, rows: old.key === key ? old.rows : [], loading: true, error: null, ended: false }));
+    setState((old) => ({ key, rows: stays || old.key === key ? old.rows : [], answer: old.answer, loading: true, error: null, ended: false }));
     void fetchOnto([], 1);
     return () => mine.abort.abort();
   }, [key, round]);

@@ -38,5 +38,5 @@ function Choice({ tenant }) {
       setText(tenant ?? "");
     }
   }, [tenant]);
-  return html`<${Input} label=${t.admin.tenant} value=${text} onInput=${setText} placeholder=${OPERATOR_TENANT} list=${(known.data?.data ?? []).map((one) => one.name)} />`;
+  return html`<${Input} label=${t.admin.tenant} value=${text} onInput=${setText} placeholder=${OPERATOR_TENANT} list=${(known.data?.data ?? []).map((one) => ({ value: one.name }))} />`;
 }

@@ -39,7 +39,7 @@ export function View() {
         <span class="spring" />
         <${IconButton} icon="filter" label=${t.memories.filters} expanded=${filtering} pressed=${wantedFilters(query) > 0} onClick=${() => setFiltering(!filtering)} />
       </div>
-      ${filtering && html`<${Filters} query=${query} rows=${[]} ordered=${false} />`}
+      ${filtering && html`<${Filters} query=${query} ordered=${false} />`}
       ${loaded.error ? html`<div class="fill"><${Failed} error=${loaded.error} retry=${loaded.reload} /></div>`
         : shown === null ? html`<div class="fill pad"><${Loading} lines=${9} /></div>`
         : shown.ids.length === 0 ? html`<div class="fill"><${Empty} title=${t.map.emptyTitle} body=${t.map.emptyBody} /></div>`

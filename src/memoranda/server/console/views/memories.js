@@ -93,7 +93,7 @@ function List({ query, children }) {
         </div>
         <${IconButton} icon="filter" label=${t.memories.filters} expanded=${filtering} pressed=${wantedFilters(query) > 0} onClick=${() => setFiltering(!filtering)} />
       </div>
-      ${filtering && html`<${Filters} query=${query} rows=${source.rows} />`}
+      ${filtering && html`<${Filters} query=${query} />`}
       <${Content} source=${source} searching=${asked !== ""} filtered=${wantedFilters(query) > 0}>
         <${Rows} source=${source} query=${asked} chosen=${chosen} onChoose=${choose} openId=${openId} narrow=${narrow} />
       <//>

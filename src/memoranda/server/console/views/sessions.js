@@ -53,7 +53,7 @@ export function View() {
 /** @param {{ query: URLSearchParams, rows: Session[], wanted: boolean }} props */
 function Filters({ query, rows, wanted }) {
   const statuses = [{ value: "", label: t.sessions.anyStatus }, ...Object.entries(t.sessions.statuses).map(([value, label]) => ({ value, label }))];
-  const seen = /** @param {(session: Session) => (string | null)[]} of */ (of) => [...new Set(rows.flatMap(of))].filter((one) => one !== null).sort().slice(0, 100);
+  const seen = /** @param {(session: Session) => (string | null)[]} of */ (of) => [...new Set(rows.flatMap(of))].filter((one) => one !== null).sort().slice(0, 100).map((value) => ({ value }));
   return html`<div class="filters" role="group" aria-label=${t.sessions.filters}>
     <${Input} label=${t.sessions.channel} value=${query.get("channel") ?? ""} list=${seen((one) => [one.channel_id])} onInput=${/** @param {string} channel */ (channel) => setQuery({ channel })} />
     <${Select} label=${t.sessions.status} value=${query.get("status") ?? ""} options=${statuses} onChange=${/** @param {string} status */ (status) => setQuery({ status })} />

@@ -25,10 +25,10 @@ export function Axis({ first, at }) {
   </div></div>`;
 }
 
-/** @param {{ chain: Chain, first: number, at: string | null, holding: Set<string> | null, openId: string | null, person: boolean }} props */
-export function Lane({ chain, first, at, holding, openId, person }) {
+/** @param {{ chain: Chain, first: number, at: string | null, openId: string | null, person: boolean }} props */
+export function Lane({ chain, first, at, openId, person }) {
   const moment = momentAt(at);
-  const held = chain.facts.filter(({ memory }) => holding?.has(memory.id));
+  const held = chain.facts.filter(({ holds }) => holds);
   const begun = chain.facts.filter((fact) => fact.begins <= moment);
   const fact = /** @type {Fact} */ (held[held.length - 1] ?? begun[begun.length - 1] ?? chain.facts[0]);
   const { memory } = fact;
@@ -43,21 +43,21 @@ export function Lane({ chain, first, at, holding, openId, person }) {
   return html`<div class=${`memory lane ${state}`}><div class="memory-main">
     <a class="memory-text" data-main href=${addressWith({ id: memory.id })} aria-current=${open ? "true" : null} onClick=${show}>${memory.content}</a>
     <div class="memory-meta">
-      ${holding && html`<${Badge} tone=${state === "holds" ? "good" : ""}>${t.facts[state]}<//>`}
+      <${Badge} tone=${state === "holds" ? "good" : ""}>${t.facts[state]}<//>
       <span>${t.facts.from(dayOf(fact.begins), fact.ends === null ? null : dayOf(fact.ends))}</span>
       ${chain.facts.length > 1 && html`<span>${t.facts.versions(chain.facts.length)}</span>`}
       ${person && memory.user_id !== null && html`<span class="scope">user:${memory.user_id}</span>`}
     </div>
     <div class="track" aria-hidden="true">
-      ${chain.facts.map((one) => html`<${Span} key=${one.memory.id} fact=${one} first=${first} held=${holding?.has(one.memory.id) ?? false} />`)}
+      ${chain.facts.map((one) => html`<${Span} key=${one.memory.id} fact=${one} first=${first} />`)}
       <span class="needle" style=${{ left: `${place(moment, first)}%` }} />
     </div>
   </div></div>`;
 }
 
-/** @param {{ fact: Fact, first: number, held: boolean }} props */
-function Span({ fact, first, held }) {
+/** @param {{ fact: Fact, first: number }} props */
+function Span({ fact, first }) {
   const left = place(fact.begins, first);
   const right = place(fact.ends ?? Date.now(), first);
-  return html`<span class=${`span ${held ? "held" : ""}`} style=${{ left: `${left}%`, width: `${Math.max(0, right - left)}%` }} />`;
+  return html`<span class=${`span ${fact.holds ? "held" : ""}`} style=${{ left: `${left}%`, width: `${Math.max(0, right - left)}%` }} />`;
 }

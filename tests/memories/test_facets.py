@@ -1,0 +1,96 @@
+"""Counts by kind, scope, source, tag and month."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memoranda.app.blocking import BlockingMemoranda, BlockingMemories
+from memoranda.errors import Forbidden, InvalidInput
+from memoranda.types import FacetValue, Memory, Subject
+
+SOME = st.sampled_from([None, "a", "b", "ü"])
+DRAFTS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "kind": st.sampled_from(["note", "fact", "item"]),
+            "user_id": SOME,
+            "agent_id": SOME,
+            "channel_id": SOME,
+            "session_id": SOME,
+            "source": SOME,
+            "tags": st.lists(st.sampled_from(["x", "y", 'q"z']), unique=True),
+            "metadata": st.sampled_from([{}, {"n": 1}]),
+            "occurred_at": st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 30), timezones=st.just(UTC)),
+        }
+    ),
+    max_size=12,
+)
+SELECTIONS = st.sampled_from(
+    [
+        {},
+        {"kinds": ["note", "item"]},
+        {"tags": ["x"]},
+        {"filters": {"n": 1}},
+        {"scopes": ["user:a"]},
+        {"source": "a"},
+    ]
+)
+
+
+def most(values: Iterable[str], limit: int) -> list[FacetValue]:
+    counts = sorted(Counter(values).items(), key=lambda item: (-item[1], item[0]))
+    return [FacetValue(value=value, count=count) for value, count in counts[:limit]]
+
+
+def scopes_of(memory: Memory) -> list[str]:
+    ids = {place: getattr(memory, f"{place}_id") for place in ("user", "agent", "channel", "session")}
+    return [f"{place}:{id_}" for place, id_ in ids.items() if id_ is not None] or ["global"]
+
+
+@given(drafts=DRAFTS, selection=SELECTIONS, limit=st.integers(1, 3))
+@settings(max_examples=60)
+def test_facets_count_what_a_list_has(
+    anew: Callable[[], BlockingMemories], drafts: Any, selection: Any, limit: int
+) -> None:
+    memories = anew()
+    for n, draft in enumerate(drafts):
+        memories.add(f"text {n}", **draft)
+    there = memories.list(limit=100, **{"scopes": ["all"], **selection}).data
+    found = memories.facets(limit=limit, **{"scopes": ["all"], **selection})
+    assert found.total == len(there)
+    assert found.kinds == most((memory.kind for memory in there), limit)
+    assert found.scopes == most((scope for memory in there for scope in scopes_of(memory)), limit)
+    assert found.sources == most((memory.source for memory in there if memory.source), limit)
+    assert found.tags == most((tag for memory in there for tag in memory.tags), limit)
+    months = Counter(f"{memory.occurred_at.year:04}-{memory.occurred_at.month:02}" for memory in there)
+    assert [(month.value, month.count) for month in found.months] == sorted(months.items(), reverse=True)[
+        :limit
+    ]
+
+
+def test_facets_count_what_the_subject_may_see(rc: BlockingMemoranda) -> None:
+    rc.memories.add("one", user_id="ana", tags=["a"])
+    rc.memories.add("two", user_id="ben", tags=["b"])
+    rc.acting_as(Subject(tenant_id="other")).add("three", tags=["c"])
+    ana = rc.acting_as(Subject(user_id="ana", role="member"))
+    assert [tag.value for tag in ana.facets().tags] == ["a"]
+    assert ana.facets(scopes=["user:ben"]).total == 0
+    with pytest.raises(Forbidden):
+        ana.facets(scopes=["all"])
+    assert [tag.value for tag in rc.memories.facets(scopes=["all"]).tags] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"), [({"limit": 0}, "limit"), ({"limit": 1001}, "limit"), ({"kind": "note"}, "kind")]
+)
+def test_what_is_wrong_names_the_field(memories: BlockingMemories, wrong: Any, field: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        memories.facets(**wrong)
+    assert refused.value.field == field
