@@ -23,14 +23,14 @@ const more = (page) => page.has_more ?? page.hasMore ?? false;
  * fetches what is loaded once more while it stays shown. `latest` fetches the first page once more, for a list whose
  * newest rows come first, and answers what went wrong; what is shown stays. With `path` null nothing is loaded. `answer`
  * is the latest page with what it has beside its rows. With `stays` the rows of another query are shown until those of
- * this one arrive.
+ * this one arrive. `size` is the number of rows of a page.
  * @template {{ id: string }} R
  * @param {string | null} path
  * @param {import("../api.js").Query} [query]
- * @param {{ stays?: boolean }} [options]
+ * @param {{ stays?: boolean, size?: number }} [options]
  * @returns {Pages<R>}
  */
-export function usePages(path, query = {}, { stays = false } = {}) {
+export function usePages(path, query = {}, { stays = false, size = SIZE } = {}) {
   const key = JSON.stringify([path, query]);
   const [round, again] = useState(0);
   const [state, setState] = useState(
@@ -40,7 +40,7 @@ export function usePages(path, query = {}, { stays = false } = {}) {
   const current = useRef({ abort: new AbortController(), busy: false });
 
   /** @param {string | undefined} after @param {AbortSignal} abort @returns {Promise<import("../api.js").Result<AnyPage<R>>>} */
-  const fetchPage = (after, abort) => get(/** @type {string} */ (path), { query: { ...query, limit: SIZE, after }, abort });
+  const fetchPage = (after, abort) => get(/** @type {string} */ (path), { query: { ...query, limit: size, after }, abort });
 
   /** @param {R[]} before @param {number} wanted */
   const fetchOnto = async (before, wanted) => {

@@ -9,6 +9,8 @@ import { usePages } from "../../ui/pages.js";
  * @typedef {import("../../types.js").Timeline} Timeline
  */
 
+const PAGE = 15; // chains, of which each has its versions
+
 /**
  * @param {string | null} scope without one, all that the key may see
  * @param {string | null} day as of its end; now without one
@@ -16,7 +18,7 @@ import { usePages } from "../../ui/pages.js";
  */
 export function useTimeline(scope, day, topic) {
   /** @type {import("../../ui/pages.js").Pages<import("../../types.js").FactChain>} */
-  const pages = usePages("/v1/memories/timeline", { scopes: scope, at: day && `${day}T23:59:59.999Z`, text: topic }, { stays: true });
+  const pages = usePages("/v1/memories/timeline", { scopes: scope, at: day && `${day}T23:59:59.999Z`, text: topic }, { stays: true, size: PAGE });
   const chains = useMemo(() => pages.rows.map(chainOf), [pages.rows]);
   return { ...pages, chains, timeline: /** @type {Timeline | null} */ (pages.answer) };
 }

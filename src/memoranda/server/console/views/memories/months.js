@@ -17,7 +17,7 @@ export function Months({ months, since, until }) {
   if (shown.length < 2) return null;
   const most = Math.max(...shown.map(({ count }) => count));
   return html`<div class="field months" role="group" aria-label=${t.memories.months}>
-    <span class="label" aria-hidden="true">${t.memories.months}</span>
+    <div class="months-label" aria-hidden="true">${t.memories.months}<span>${shown[0]?.value} – ${shown[shown.length - 1]?.value}</span></div>
     <div class="month-bars">${shown.map(({ value, count }) => {
       const chosen = since === `${value}-01` && until === after(value);
       return html`<button type="button" key=${value} title=${t.memories.counted(value, count)} aria-label=${t.memories.counted(value, count)} aria-pressed=${String(chosen)}
