@@ -56,7 +56,7 @@ def test_the_shell_of_a_page_names_its_modules() -> None:
     }
     assert all(len(paths) == len(set(paths)) and set(paths) <= set(known.files) for paths in named.values())
     assert {"app.js", "ui/core.js", "vendor/htm-preact.js"} <= set(named[""]) < set(named["facts"])
-    assert {"views/facts.js", "views/facts/lane.js", "ui/export.js"} <= set(named["facts"])
+    assert {"views/facts.js", "views/facts/lane.js", "ui/pages.js"} <= set(named["facts"])
     assert "views/map.js" not in named["facts"]
     assert known.shell("facts/of/nora") is known.shells["facts"]
     assert known.shell("nothing") is known.shell("") is known.shells[""]
