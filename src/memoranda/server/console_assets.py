@@ -1,13 +1,12 @@
 """The console's static files, read once, under a version that changes with their content.
 
-The shell of a page names all modules that the page imports, so that a browser fetches them at once, and not one level
-of imports after the other.
+Its modules are served in bundles. The shell of a page names both that the page needs, so that a browser fetches them at
+once, and not one after the other.
 """
 
 from __future__ import annotations
 
 import gzip
-import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -16,6 +15,8 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 import msgspec
+
+from memoranda.server.console_bundles import bundles
 
 MEDIA = {
     ".css": "text/css; charset=utf-8",
@@ -33,7 +34,6 @@ MODULES = b"@modules"
 """Stands in the shell for the links to the modules of the page."""
 MAIN = "app.js"
 _PAGE = re.compile(r"views/(?!index\.)\w+\.js")
-_IMPORT = re.compile(r'^(?:import|export)\b[^;]*?"(\.{1,2}/[^"]+)";', re.MULTILINE)
 
 
 class Asset(msgspec.Struct, frozen=True):
@@ -70,36 +70,21 @@ def assets() -> Assets:
     for path, body in contents.items():
         digest.update(f"{path}\0{len(body)}\0".encode() + body)
     version = digest.hexdigest()[:16]
-    media = {path: MEDIA[path[path.rindex(".") :]] for path in contents}
-    imports = {path: _imports(path, body) for path, body in contents.items() if path.endswith(".js")}
-    pages = {
-        path: path.removeprefix("views/").removesuffix(".js") for path in imports if _PAGE.fullmatch(path)
-    }
-    shells = {name: _closure(imports, MAIN, view) for view, name in pages.items()}
-    shells[""] = _closure(imports, MAIN)
+    scripts = {path: body.decode() for path, body in contents.items() if path.endswith(".js")}
+    pages = {_name(path): path for path in scripts if _PAGE.fullmatch(path)}
+    made = bundles(scripts, MAIN, list(pages.values()))
+    served = {path: body for path, body in contents.items() if path not in scripts}
+    served |= {path: text.encode() for path, text in made.items()}
+    shells = {name: [MAIN, path] for name, path in pages.items()} | {"": [MAIN]}
     return Assets(
         version,
         {name: _asset(_filled(shell, version, modules), MEDIA[".html"]) for name, modules in shells.items()},
-        {path: _asset(body, media[path]) for path, body in contents.items()},
+        {path: _asset(body, MEDIA[path[path.rindex(".") :]]) for path, body in served.items()},
     )
 
 
-def _imports(path: str, body: bytes) -> list[str]:
-    """Return the paths of the modules that a module imports when it is loaded."""
-    folder = posixpath.dirname(path)
-    return [posixpath.normpath(posixpath.join(folder, named)) for named in _IMPORT.findall(body.decode())]
-
-
-def _closure(imports: Mapping[str, list[str]], *modules: str) -> list[str]:
-    """Return modules and all that they import, each once."""
-    found: dict[str, None] = {}
-    left = [*modules]
-    while left:
-        path = left.pop(0)
-        if path not in found:
-            found[path] = None
-            left += imports[path]
-    return [*found]
+def _name(path: str) -> str:
+    return path.removeprefix("views/").removesuffix(".js")
 
 
 def _filled(shell: bytes, version: str, modules: list[str]) -> bytes:

@@ -11,7 +11,7 @@ import { Pairs } from "../../ui/table.js";
 import { Time } from "../../ui/time.js";
 import { address } from "../../router.js";
 import { t } from "../../strings.js";
-import { RequestStatus } from "./requests.js";
+import { RequestStatus } from "./status.js";
 
 /** @typedef {import("../../types.js").LogEntry} LogEntry */
 

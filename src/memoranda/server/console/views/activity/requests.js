@@ -9,9 +9,10 @@ import { Empty, Failed, Loading } from "../../ui/states.js";
 import { Time } from "../../ui/time.js";
 import { addressWith, setQuery } from "../../router.js";
 import { t } from "../../strings.js";
-import { merged, TONES } from "./entry.js";
+import { merged } from "./entry.js";
 import { QuestionDetail } from "./question.js";
 import { ResponseDetail } from "./response.js";
+import { RequestStatus } from "./status.js";
 
 /**
  * @typedef {import("./entry.js").Entry} Entry
@@ -119,9 +120,6 @@ function Row({ entry, open, slowest }) {
     <${Took} entry=${entry} slowest=${slowest} />
   </div>`;
 }
-
-/** @param {{ status: string }} props */
-export const RequestStatus = ({ status }) => html`<${Badge} tone=${TONES[status] ?? ""}>${t.activity.statuses[status] ?? status}<//>`;
 
 /** How long a request took, beside the slowest one. @param {{ entry: Entry, slowest: number }} props */
 function Took({ entry, slowest }) {

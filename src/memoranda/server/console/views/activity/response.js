@@ -14,7 +14,7 @@ import { Time } from "../../ui/time.js";
 import { address } from "../../router.js";
 import { t } from "../../strings.js";
 import { OPEN, stagesOf } from "./entry.js";
-import { RequestStatus } from "./requests.js";
+import { RequestStatus } from "./status.js";
 import { ToolCalls } from "./tool_calls.js";
 
 /**
