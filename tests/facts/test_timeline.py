@@ -9,6 +9,7 @@ import pytest
 
 from memoranda.app.blocking import BlockingMemoranda
 from memoranda.errors import Forbidden, InvalidInput
+from memoranda.facts import timeline
 from memoranda.types import Subject
 
 MAY = datetime(2026, 5, 1, tzinfo=UTC)
@@ -93,6 +94,43 @@ def test_words_are_looked_for_in_every_version(moved: BlockingMemoranda) -> None
     assert (found.first_id, found.last_id, found.has_more) == (None, None, False)
 
 
+def test_a_version_whose_later_one_is_elsewhere_is_its_own_chain(rc: BlockingMemoranda) -> None:
+    told(rc, "Ana lives in Munich", 0, channel_id="kitchen")
+    told(rc, "Ana lives in Berlin", 10, channel_id="garden")
+    kitchen = rc.facts.timeline(scopes=["channel:kitchen"], at=MAY + timedelta(days=1))
+    assert [texts(chain) for chain in kitchen.data] == [[("Ana lives in Munich", True)]]
+    assert (kitchen.total, kitchen.holding) == (1, 1)
+    assert [len(chain.facts) for chain in rc.facts.timeline(scopes=["user:ana"]).data] == [2]
+
+
+def test_tags_are_words_and_their_brackets_are_not(rc: BlockingMemoranda) -> None:
+    told(rc, "Ana owns a zebra", 0, tags=['q"z'])
+    assert len(rc.facts.timeline(text='q"z').data) == 1
+    for text in ("[", '["', "[]", ","):
+        assert rc.facts.timeline(text=text).data == []
+
+
+def test_a_scope_that_no_id_can_be_has_no_facts(moved: BlockingMemoranda) -> None:
+    found = moved.facts.timeline(scopes=["user:\x00"])
+    assert (found.data, found.total, found.holding, found.has_more) == ([], 0, 0, False)
+
+
+def test_a_page_passes_over_so_many_facts_and_goes_on(
+    rc: BlockingMemoranda, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told(rc, "Ana owns a zebra", 0)
+    rc.memories.add_many(
+        [{"content": f"{named(n)} sleeps in the garden", "kind": "fact"} for n in range(250)]
+    )
+    monkeypatch.setattr(timeline, "PASSED", 100)
+    first = rc.facts.timeline(text="zebra")
+    assert (first.data, first.has_more) == ([], True)
+    second = rc.facts.timeline(text="zebra", after=first.last_id)
+    third = rc.facts.timeline(text="zebra", after=second.last_id)
+    assert (second.data, second.has_more) == ([], True)
+    assert ([texts(chain) for chain in third.data], third.has_more) == ([[("Ana owns a zebra", True)]], False)
+
+
 def test_many_facts_without_the_words_are_passed_over(rc: BlockingMemoranda) -> None:
     told(rc, "Ana owns a zebra", 0)
     rc.memories.add_many(
@@ -118,7 +156,13 @@ def test_a_subject_sees_its_own(moved: BlockingMemoranda) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "field"), [({"limit": 0}, "limit"), ({"limit": 101}, "limit"), ({"scopes": ["ana"]}, "scopes")]
+    ("wrong", "field"),
+    [
+        ({"limit": 0}, "limit"),
+        ({"limit": 101}, "limit"),
+        ({"scopes": ["ana"]}, "scopes"),
+        ({"at": "soon"}, "at"),
+    ],
 )
 def test_what_is_wrong_names_the_field(rc: BlockingMemoranda, wrong: Any, field: str) -> None:
     with pytest.raises(InvalidInput) as refused:

@@ -21,11 +21,12 @@ from memoranda.facts.history import FactHistory, Undone, undo, version_of, versi
 from memoranda.facts.maintenance import Swept, sweep
 from memoranda.facts.merging import Bounds
 from memoranda.facts.neighbours import FACT, PURPOSE
-from memoranda.facts.timeline import Chains, Timeline
+from memoranda.facts.timeline import NOTHING, Asked, Chains, Timeline
 from memoranda.filters import EVERYTHING, Filter, all_of, matches
 from memoranda.sessions.records import session_seen
 from memoranda.sessions.values import EXTRACT_JOB
 from memoranda.storage.sql.base import Connection
+from memoranda.storage.sql.where import compile_where
 from memoranda.store import listing
 from memoranda.store.access import scopes_filter, selection_filter, visible_to
 from memoranda.store.core import Core
@@ -167,20 +168,20 @@ class Facts:
     ) -> Timeline:
         """Return a page of facts with the versions that they superseded, archived ones too, and which of them held at a
         moment (now without one). `scopes` as in `Memories.list`; with `text` only chains with a version that contains
-        all its words. `limit` is 1 to 100.
+        all its words, in its text or tags. `limit` is 1 to 100.
 
         Raises:
             InvalidInput: names the field and the fix.
             Forbidden: scope `all` without the admin role.
         """
         check_page(limit, "desc", MAX_PAGE)
-        asked = convert({"scopes": scopes, "as_of": at}, Selection)
+        asked = convert({"scopes": scopes, "at": at}, Asked)
         scoped = scopes_filter(asked.scopes, self.subject, any_id=True)
         where = all_of(scoped, selection_filter(Selection(), self.subject, None), FACT)
-        held = all_of(
-            scoped, selection_filter(Selection(as_of=asked.as_of), self.subject, now_micros()), FACT
-        )
+        held = all_of(scoped, selection_filter(Selection(as_of=asked.at), self.subject, now_micros()), FACT)
         words, tenant = text.casefold().split(), self.subject.tenant_id
+        if not compile_where(held).exact:  # a scope has a character that no id contains
+            return NOTHING
 
         def seq_of(c: Connection, id_: str) -> int | None:
             row = fetch_ids(c, tenant, [id_]).get(id_)
@@ -189,12 +190,12 @@ class Facts:
         def read(c: Connection) -> Timeline:
             found = Chains(c, tenant, where, held, words)
             start, _ = cursors(after, None, partial(seq_of, c))
-            chains, more = found.page(start, limit)
+            chains, last = found.page(start, limit)
             return Timeline(
                 data=chains,
                 first_id=chains[0].id if chains else None,
-                last_id=chains[-1].id if chains else None,
-                has_more=more,
+                last_id=last or (chains[-1].id if chains else None),
+                has_more=last is not None,
                 total=listing.number(c, tenant, where),
                 holding=listing.number(c, tenant, held),
                 since=found.since(),

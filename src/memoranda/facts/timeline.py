@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -14,10 +15,12 @@ from memoranda.storage.sql.base import Connection
 from memoranda.storage.sql.where import compile_where
 from memoranda.store.rows import COLUMNS, Record, attributes, fetch, to_memory
 from memoranda.text.json import compact_json
-from memoranda.types import Memory
+from memoranda.types import AnyScopes, Memory, Moment
 
 SCAN = 100
 """Facts whose versions are read together."""
+PASSED = 5_000
+"""Facts that one page looks at."""
 MOST = 10_000
 """Versions that are followed from `SCAN` facts."""
 
@@ -33,16 +36,17 @@ class DatedFact(msgspec.Struct, kw_only=True):
 
 
 class FactChain(msgspec.Struct, kw_only=True):
-    """A fact with the versions that it superseded, in the order in which they began; `id` is that of the fact that
-    nothing supersedes."""
+    """A fact with the versions that it superseded, in the order in which they began; `id` is that of the fact that no
+    selected one supersedes."""
 
     id: str
     facts: list[DatedFact]
 
 
 class Timeline(msgspec.Struct, kw_only=True):
-    """A page of chains of facts, those stored last first; `after=last_id` asks for the next one. `total` facts are
-    selected, whatever the words, of which `holding` held at the moment; the first of them began at `since`."""
+    """A page of chains of facts, those stored last first; `after=last_id` asks for the next one, also where few or none
+    of many facts have the words. `total` facts are selected, whatever the words, of which `holding` held at the moment;
+    the first of them began at `since`."""
 
     data: list[FactChain]
     first_id: str | None
@@ -51,6 +55,16 @@ class Timeline(msgspec.Struct, kw_only=True):
     total: int
     holding: int
     since: datetime | None
+
+
+class Asked(msgspec.Struct, kw_only=True):
+    """Which facts, and the moment."""
+
+    scopes: AnyScopes | None = None
+    at: Moment | None = None
+
+
+NOTHING = Timeline(data=[], first_id=None, last_id=None, has_more=False, total=0, holding=0, since=None)
 
 
 class Chains:
@@ -64,16 +78,19 @@ class Chains:
         self._held = held
         self._words = words
 
-    def page(self, after: int | None, limit: int) -> tuple[list[FactChain], bool]:
-        """Return the next chains beyond the seq of a fact, and True if there are more."""
+    def page(self, after: int | None, limit: int) -> tuple[list[FactChain], str | None]:
+        """Return the next chains beyond the seq of a fact, and the id of the fact beyond which there may be more, or
+        None. Facts without the words are passed over, at most `PASSED`."""
         chains: list[FactChain] = []
-        while len(chains) <= limit:
+        for _ in range(PASSED // SCAN):
             heads = self._heads(after)
             chains += [self._chain(rows) for rows in self._versions(heads) if self._has_words(rows)]
+            if len(chains) > limit:
+                return chains[:limit], chains[limit - 1].id
             if len(heads) < SCAN:
-                break
+                return chains, None
             after = heads[-1].seq
-        return chains[:limit], len(chains) > limit
+        return chains, heads[-1].id
 
     def since(self) -> datetime | None:
         """Return when the first fact began."""
@@ -83,13 +100,17 @@ class Chains:
         return None if first is None else moment(first)
 
     def _heads(self, after: int | None) -> list[Record]:
-        """Return the next facts that nothing supersedes."""
+        """Return the next facts that none of the selected ones supersedes."""
         compiled = compile_where(self._where)
         beyond, values = ("", []) if after is None else (" AND seq < ?", [after])
+        later = (
+            "SELECT 1 FROM memories AS later WHERE later.tenant_id = memories.tenant_id"
+            f" AND later.id = memories.superseded_by AND ({compiled.sql})"
+        )
         rows = self._c.select(
-            f"SELECT {COLUMNS} FROM memories WHERE tenant_id = ? AND ({compiled.sql}) AND superseded_by IS NULL{beyond}"
-            f" ORDER BY seq DESC LIMIT {SCAN}",
-            [self._tenant, *compiled.params, *values],
+            f"SELECT {COLUMNS} FROM memories WHERE tenant_id = ? AND ({compiled.sql})"
+            f" AND (superseded_by IS NULL OR NOT EXISTS ({later})){beyond} ORDER BY seq DESC LIMIT {SCAN}",
+            [self._tenant, *compiled.params, *compiled.params, *values],
         )
         return [Record._make(row) for row in rows]
 
@@ -112,7 +133,7 @@ class Chains:
         ]
 
     def _has_words(self, rows: Sequence[Record]) -> bool:
-        texts = [f"{row.content} {row.tags}".casefold() for row in rows]
+        texts = [" ".join([row.content, *json.loads(row.tags)]).casefold() for row in rows]
         return not self._words or any(all(word in text for word in self._words) for text in texts)
 
     def _chain(self, rows: Sequence[Record]) -> FactChain:

@@ -36,7 +36,7 @@ export function View() {
   const shown = chains.find((chain) => chain.facts.some(({ memory }) => memory.id === openId));
   return html`<div class=${`page split facts ${openId === null ? "" : "with-detail"}`}>
     <section class="list-pane" aria-label=${t.facts.list}>
-      <header class="page-head"><h1>${t.facts.title}</h1><${Status} timeline=${timeline} /></header>
+      <header class="page-head"><h1>${t.facts.title}</h1>${topic === "" && html`<${Status} timeline=${timeline} />`}</header>
       <div class="toolbar facts-bar">
         <${Input} label=${t.facts.who} value=${query.get("who") ?? ""} list=${choicesOf(people?.scopes)} placeholder=${t.facts.whoHint} onInput=${/** @param {string} value */ (value) => setQuery({ who: value.trim(), id: null })} />
         <${Input} label=${t.facts.topic} type="search" value=${query.get("q") ?? ""} placeholder=${t.facts.topicHint} onInput=${/** @param {string} q */ (q) => setQuery({ q })} />
