@@ -99,6 +99,14 @@ def test_the_bundles_of_the_console_have_every_module() -> None:
         assert made.count(f'modules$["{path.relative_to(SOURCE).as_posix()}"] = ') == 1, path
 
 
+def test_words_in_comments_and_texts_stay(tmp_path: Path) -> None:
+    text = SOURCES["ui/log.js"] + "// `export { log }`\nexport const a$ = 'export { note }';\n"
+    made = bundles({**SOURCES, "ui/log.js": text}, "app.js", PAGES)
+    assert "return { log, note, a$ };" in made["app.js"]
+    assert "// `export { log }`" in made["app.js"]
+    assert "'export { note }'" in made["app.js"]
+
+
 @pytest.mark.parametrize(
     ("path", "text", "says"),
     [
@@ -107,6 +115,8 @@ def test_the_bundles_of_the_console_have_every_module() -> None:
             'import { twice } from "./core.js";\nexport const log = [], note = 1;',
             "imports note of ui/log.js",
         ),
+        ("views/one.js", 'export const View = () => import("./two.js");', "only what pages share"),
+        ("ui/log.js", '  import { twice } from "./core.js";', "ui/log.js: `import "),
         ("ui/log.js", "export default 1;", "ui/log.js: `export default 1;`"),
         ("ui/log.js", 'import * as all from "./core.js";', "ui/log.js: `import "),
         ("ui/log.js", 'import { part } from "./none.js";', "ui/none.js is imported, and is not there"),

@@ -66,15 +66,15 @@ def assets() -> Assets:
         for path, entry in sorted(_walk(files("memoranda.server").joinpath("console")))
     }
     shell = contents.pop(SHELL)
-    digest = sha256()
-    for path, body in contents.items():
-        digest.update(f"{path}\0{len(body)}\0".encode() + body)
-    version = digest.hexdigest()[:16]
     scripts = {path: body.decode() for path, body in contents.items() if path.endswith(".js")}
     pages = {_name(path): path for path in scripts if _PAGE.fullmatch(path)}
     made = bundles(scripts, MAIN, list(pages.values()))
     served = {path: body for path, body in contents.items() if path not in scripts}
     served |= {path: text.encode() for path, text in made.items()}
+    digest = sha256()
+    for path, body in sorted(served.items()):
+        digest.update(f"{path}\0{len(body)}\0".encode() + body)
+    version = digest.hexdigest()[:16]
     shells = {name: [MAIN, path] for name, path in pages.items()} | {"": [MAIN]}
     return Assets(
         version,

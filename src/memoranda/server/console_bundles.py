@@ -17,10 +17,10 @@ REGISTRY = "modules$"
 _PATH = r'"(\.{1,2}/[^"]+)"'
 _IMPORT = re.compile(rf"^import \{{([^}}]*)\}} from {_PATH};$", re.MULTILINE)
 _EXPORT_FROM = re.compile(rf"^export \{{([^}}]*)\}} from {_PATH};$", re.MULTILINE)
-_EXPORT_LIST = re.compile(r"\bexport\s*\{([^}]*)\}\s*;?")
-_EXPORT = re.compile(r"^export ((?:async )?function\*?|const|class) (\w+)", re.MULTILINE)
+_EXPORT_LIST = re.compile(r"(?:^|(?<=[;}]))export\s*\{([^}]*)\}\s*;?", re.MULTILINE)
+_EXPORT = re.compile(r"^export ((?:async )?function\*?|const|class) ([\w$]+)", re.MULTILINE)
 _LAZY = re.compile(rf"\bimport\({_PATH}\)")
-_LEFT = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
+_LEFT = re.compile(r"^[ \t]*(?:import\b(?!\()|export\b).*", re.MULTILINE)
 
 
 class Module(NamedTuple):
@@ -30,6 +30,8 @@ class Module(NamedTuple):
     imports: Mapping[str, Sequence[str]]
     body: str
     exports: Mapping[str, str]
+    lazy: Sequence[str]
+    """The pages that it imports later."""
 
 
 def bundles(sources: Mapping[str, str], main: str, pages: Sequence[str]) -> dict[str, str]:
@@ -42,6 +44,9 @@ def bundles(sources: Mapping[str, str], main: str, pages: Sequence[str]) -> dict
     needed = {page: closure(modules, page) for page in pages}
     times = Counter(path for paths in needed.values() for path in paths)
     shared = closure(modules, *(path for path, number in times.items() if number > 1), main)
+    for module in modules.values():
+        if module.lazy and module.path not in shared:
+            raise ValueError(f"{module.path} imports a page later; only what pages share may do that")
     made = {main: f"export const {REGISTRY} = {{}};\n{_code(modules, shared)}"}
     for page in pages:
         own = [path for path in needed[page] if path not in shared]
@@ -87,6 +92,7 @@ def parsed(path: str, text: str, pages: frozenset[str]) -> Module:
     """
     imports: dict[str, list[str]] = {}
     exports: dict[str, str] = {}
+    later: list[str] = []
 
     def at(reference: str) -> str:
         return posixpath.normpath(posixpath.join(posixpath.dirname(path), reference))
@@ -112,15 +118,18 @@ def parsed(path: str, text: str, pages: frozenset[str]) -> Module:
         return f"{match[1]} {match[2]}"
 
     def lazy(match: re.Match[str]) -> str:
-        return f'import("./{at(match[1])}")' if at(match[1]) in pages else match[0]
+        if at(match[1]) not in pages:  # a type in a comment
+            return match[0]
+        later.append(at(match[1]))
+        return f'import("./{at(match[1])}")'
 
     body = _IMPORT.sub(imported, text)
     body = _EXPORT_FROM.sub(passed_on, body)
     body = _EXPORT_LIST.sub(listed, body)
     body = _LAZY.sub(lazy, _EXPORT.sub(declared, body))
     if left := _LEFT.search(body):
-        raise ValueError(f"{path}: `{left[0]}` is no import or export as the console writes them")
-    return Module(path, imports, body, exports)
+        raise ValueError(f"{path}: `{left[0].strip()}` is no import or export as the console writes them")
+    return Module(path, imports, body, exports, later)
 
 
 def _names(listed: str) -> list[tuple[str, str]]:
