@@ -33,7 +33,7 @@ export function VirtualList({ label, rows, height, keyOf, row, total, onEnd, onK
   const last = Math.min(rows.length, Math.ceil((view.top + view.size) / height) + BEYOND);
   useEffect(() => {
     if (last >= rows.length && onEnd) onEnd();
-  }, [last, rows.length]);
+  }, [last, rows]);
   useEffect(() => {
     if (wanted.current !== null && focusRow(wanted.current)) wanted.current = null;
   });

@@ -12,7 +12,7 @@ const SIZE = 100;
 /**
  * A page in either spelling of the API.
  * @template R
- * @typedef {{ data: R[], has_more?: boolean, hasMore?: boolean }} AnyPage
+ * @typedef {{ data: R[], last_id?: string | null, has_more?: boolean, hasMore?: boolean }} AnyPage
  */
 
 /** Whether there are rows after a page. @param {AnyPage<unknown>} page */
@@ -51,7 +51,7 @@ export function usePages(path, query = {}, { stays = false, size = SIZE } = {}) 
     /** @type {AnyPage<R> | null} */
     let answer = null;
     while (!ended && rows.length < wanted) {
-      const result = await fetchPage(rows[rows.length - 1]?.id, mine.abort.signal);
+      const result = await fetchPage(answer?.last_id ?? rows[rows.length - 1]?.id, mine.abort.signal);
       if (mine.abort.signal.aborted) return;
       if (!result.ok) {
         mine.busy = false;

@@ -1,5 +1,5 @@
 // The filters of the list: in the address, and as the API takes them.
-import { html, useLoaded } from "../../ui/core.js";
+import { html, useDebounced, useLoaded } from "../../ui/core.js";
 import { momentOf } from "../../ui/days.js";
 import { choicesOf, facetsOf } from "../../ui/facets.js";
 import { Button, Chips, Input, Select, Switch } from "../../ui/form.js";
@@ -11,6 +11,7 @@ import { Months } from "./months.js";
  * @typedef {{ scopes?: string[], kinds?: string[], tags?: string[], source?: string, since?: string, until?: string, include_archived?: boolean }} Selection
  */
 
+const PAUSE = 200; // milliseconds without a change before the server counts
 const NAMES = ["scope", "kind", "tag", "source", "since", "until", "archived"];
 
 /** @param {URLSearchParams} query */
@@ -38,10 +39,12 @@ export function selectionOf(query) {
 
 /** @param {{ query: URLSearchParams, ordered?: boolean }} props `ordered`: with the order of the list */
 export function Filters({ query, ordered = true }) {
-  const selection = selectionOf(query);
+  const settled = useDebounced(JSON.stringify(selectionOf(query)), PAUSE);
+  /** @type {Selection} */
+  const selection = JSON.parse(settled);
   const { kinds: kind, ...ofAnyKind } = selection;
   const { since: _since, until: _until, ...ofAnyTime } = selection;
-  const facets = useLoaded(JSON.stringify(selection), (abort) => facetsOf(selection, abort)).data;
+  const facets = useLoaded(settled, (abort) => facetsOf(selection, abort)).data;
   const anyKind = useLoaded(kind === undefined ? null : JSON.stringify(ofAnyKind), (abort) => facetsOf(ofAnyKind, abort)).data ?? facets;
   const timed = selection.since !== undefined || selection.until !== undefined;
   const anyTime = useLoaded(timed ? JSON.stringify(ofAnyTime) : null, (abort) => facetsOf(ofAnyTime, abort)).data ?? facets;
