@@ -8,20 +8,8 @@ from typing import Annotated
 import typer
 
 from memoranda.cli.groups import group
-from memoranda.cli.invocation import Invocation, common_options
-from memoranda.cli.options import (
-    After,
-    AnyScope,
-    Archived,
-    AsOf,
-    Limit,
-    Order,
-    ScopeId,
-    Since,
-    Tags,
-    Until,
-    selection_of,
-)
+from memoranda.cli.invocation import Invocation, common_options, selection_options
+from memoranda.cli.options import After, AnyScope, AsOf, Limit, Order, ScopeId, selection_of
 from memoranda.cli.output import beginning, memory_line, plain, rows, say
 from memoranda.facts.history import FactVersion
 from memoranda.types import SelectionFields
@@ -36,34 +24,29 @@ app = group()
 def facts(invocation: Invocation, context: typer.Context) -> None:
     """List facts, show where they come from, and undo changes of them."""
     if context.invoked_subcommand is None:
-        _list(invocation, {"kinds": ["fact"]}, 20, None, "desc")
+        _list(invocation, {}, 20, None, "desc")
 
 
 @app.command("list")
 @common_options()
+@selection_options(without=("kind", "filter_", "source"))
 def list_(
     invocation: Invocation,
-    scope: AnyScope = None,
-    scope_id: ScopeId = None,
-    tag: Tags = None,
-    since: Since = None,
-    until: Until = None,
-    as_of: AsOf = None,
-    archived: Archived = False,
+    *,
+    selection: SelectionFields,
     limit: Limit = 20,
     after: After = None,
     order: Order = "desc",
 ) -> None:
     """List the facts that hold, newest first."""
-    fields = selection_of(
-        scope=scope, scope_id=scope_id, kinds=["fact"], tags=tag, since=since, until=until, as_of=as_of,
-        archived=archived,
-    )  # fmt: skip
-    _list(invocation, fields, limit, after, order)
+    _list(invocation, selection, limit, after, order)
 
 
-def _list(invocation: Invocation, fields: SelectionFields, limit: int, after: str | None, order: str) -> None:
-    page = invocation.memories.list(limit=limit, after=after, order=order, **fields)
+def _list(
+    invocation: Invocation, selection: SelectionFields, limit: int, after: str | None, order: str
+) -> None:
+    facts_alone: SelectionFields = {**selection, "kinds": ["fact"]}
+    page = invocation.memories.list(limit=limit, after=after, order=order, **facts_alone)
     invocation.show_page(page, memory_line, "no facts")
 
 

@@ -9,9 +9,8 @@ from typing import Annotated, cast
 import msgspec
 import typer
 
-from memoranda.cli.invocation import Invocation, common_options
+from memoranda.cli.invocation import Invocation, common_options, selection_options
 from memoranda.cli.memories import get_memories
-from memoranda.cli.options import AnyScope, Filters, Kinds, ScopeId, Since, Source, Tags, Until, selection_of
 from memoranda.cli.output import emit, memory_line, rows, say
 from memoranda.cli.product import Memories
 from memoranda.errors import InvalidInput
@@ -26,30 +25,19 @@ MEMORIES_ALONE = ("kinds", "tags", "filters", "source")
 
 
 @common_options()
+@selection_options(without=("as_of", "archived"))
 def forget(
     invocation: Invocation,
     ids: Annotated[
         list[str] | None, typer.Argument(metavar="[ID]...", help="The ids of memories; they go alone.")
     ] = None,
     text: Annotated[str | None, typer.Option(metavar="WORDS", help="What holds these words.")] = None,
-    scope: AnyScope = None,
-    scope_id: ScopeId = None,
-    kind: Kinds = None,
-    tag: Tags = None,
-    filter_: Filters = None,
-    source: Source = None,
-    since: Since = None,
-    until: Until = None,
+    *,
+    selection: SelectionFields,
     yes: Annotated[bool, typer.Option("--yes", help="Erase it; without, only show what would be.")] = False,
 ) -> None:
     """Erase for good what ids, a scope, a text or other conditions name. Without --yes, show what would be erased."""
-    fields = cast(
-        ForgetFields,
-        selection_of(
-            scope=scope, scope_id=scope_id, kinds=kind, tags=tag, filters=filter_, source=source,
-            since=since, until=until,
-        ),
-    )  # fmt: skip
+    fields = cast(ForgetFields, selection)
     if text is not None:
         fields["text"] = text
     if not ids and not fields:

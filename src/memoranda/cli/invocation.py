@@ -1,9 +1,10 @@
-"""What all commands share: the options `--data`, `--config`, `--set` and `--json`, and what follows from them."""
+"""What commands share: the options `--data`, `--config`, `--set` and `--json`, what follows from them, and the options
+that select memories."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from functools import cached_property, wraps
 from types import TracebackType
@@ -11,7 +12,7 @@ from typing import Any, Concatenate, Protocol, Self, TypeVar
 
 import typer
 
-from memoranda.cli.options import ConfigFile, Data, Json, Settings
+from memoranda.cli.options import ConfigFile, Data, Json, Settings, selection_of
 from memoranda.cli.output import emit, say
 from memoranda.cli.product import Knowledge, Memories, Product, load_config, memories_of, open_product
 from memoranda.config.sections import Config
@@ -38,7 +39,12 @@ class Invocation:
     """
 
     def __init__(
-        self, data: Data = None, config: ConfigFile = None, settings: Settings = None, as_json: Json = False
+        self,
+        *,
+        data: Data = None,
+        config: ConfigFile = None,
+        settings: Settings = None,
+        as_json: Json = False,
     ) -> None:
         self.data, self.config_file, self.settings, self.as_json = data, config, settings, as_json
         self._resources = ExitStack()
@@ -99,6 +105,8 @@ class Invocation:
 Command = Callable[Concatenate[Invocation, ...], None]
 OPTIONS = inspect.signature(Invocation, eval_str=True).parameters
 """The common options: the parameters of an `Invocation`."""
+SELECTION = inspect.signature(selection_of, eval_str=True).parameters
+"""The options that select memories."""
 
 
 def common_options(*, json: bool = True) -> Callable[[Command], Callable[..., None]]:
@@ -119,6 +127,29 @@ def common_options(*, json: bool = True) -> Callable[[Command], Callable[..., No
         signature = inspect.signature(command, eval_str=True)
         own = list(signature.parameters.values())[1:]
         run.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
+        return run
+
+    return decorate
+
+
+def selection_options(*, without: Collection[str] = ()) -> Callable[[Command], Command]:
+    """Return a decorator that gives a command the options that select memories, except those that `without` names.
+
+    A command takes the keyword `selection`, the fields that the options set. In its place, typer sees the options.
+    """
+    options = [option for name, option in SELECTION.items() if name not in without]
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def run(invocation: Invocation, **values: Any) -> None:
+            given = {option.name: values.pop(option.name) for option in options}
+            command(invocation, selection=selection_of(**given), **values)
+
+        signature = inspect.signature(command, eval_str=True)
+        own = list(signature.parameters.values())
+        place = list(signature.parameters).index("selection")
+        own[place : place + 1] = options
+        run.__signature__ = signature.replace(parameters=own)  # type: ignore[attr-defined]
         return run
 
     return decorate

@@ -7,29 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from memoranda.cli.invocation import Invocation, common_options
-from memoranda.cli.options import (
-    After,
-    AnyScope,
-    Archived,
-    AsOf,
-    Filters,
-    Kinds,
-    Limit,
-    Order,
-    ScopeId,
-    Since,
-    Source,
-    Tags,
-    Until,
-    moment,
-    pairs,
-    selection_of,
-)
+from memoranda.cli.invocation import Invocation, common_options, selection_options
+from memoranda.cli.options import After, AnyScope, Kinds, Limit, Order, ScopeId, moment, pairs, selection_of
 from memoranda.cli.output import beginning, emit, memory_line, memory_text, say
 from memoranda.cli.product import Memories
 from memoranda.errors import InvalidInput, NotFound
-from memoranda.types import ChangeFields, FacetValue, Kind, Memory
+from memoranda.types import ChangeFields, FacetValue, Kind, Memory, SelectionFields
 
 Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="The ids of memories.")]
 
@@ -66,52 +49,25 @@ def report_missing(ids: list[str]) -> None:
 
 
 @common_options()
+@selection_options()
 def list_(
     invocation: Invocation,
-    scope: AnyScope = None,
-    scope_id: ScopeId = None,
-    kind: Kinds = None,
-    tag: Tags = None,
-    filter_: Filters = None,
-    source: Source = None,
-    since: Since = None,
-    until: Until = None,
-    as_of: AsOf = None,
-    archived: Archived = False,
+    *,
+    selection: SelectionFields,
     limit: Limit = 20,
     after: After = None,
     order: Order = "desc",
 ) -> None:
     """List memories, newest first."""
-    fields = selection_of(
-        scope=scope, scope_id=scope_id, kinds=kind, tags=tag, filters=filter_, source=source,
-        since=since, until=until, as_of=as_of, archived=archived,
-    )  # fmt: skip
-    page = invocation.memories.list(limit=limit, after=after, order=order, **fields)
+    page = invocation.memories.list(limit=limit, after=after, order=order, **selection)
     invocation.show_page(page, memory_line, "no memories")
 
 
 @common_options()
-def facets(
-    invocation: Invocation,
-    scope: AnyScope = None,
-    scope_id: ScopeId = None,
-    kind: Kinds = None,
-    tag: Tags = None,
-    filter_: Filters = None,
-    source: Source = None,
-    since: Since = None,
-    until: Until = None,
-    as_of: AsOf = None,
-    archived: Archived = False,
-    limit: Limit = 20,
-) -> None:
+@selection_options()
+def facets(invocation: Invocation, *, selection: SelectionFields, limit: Limit = 20) -> None:
     """Count memories by kind, scope, source, tag and month."""
-    fields = selection_of(
-        scope=scope, scope_id=scope_id, kinds=kind, tags=tag, filters=filter_, source=source,
-        since=since, until=until, as_of=as_of, archived=archived,
-    )  # fmt: skip
-    counted = invocation.memories.facets(limit=limit, **fields)
+    counted = invocation.memories.facets(limit=limit, **selection)
     lines = [f"{counted.total:>9,}  memories"]
     for name in ("kinds", "scopes", "sources", "tags", "months"):
         values: list[FacetValue] = getattr(counted, name)
@@ -186,7 +142,7 @@ def duplicates(
     limit: Limit = 100,
 ) -> None:
     """List pairs of memories of one scope that say nearly the same, most alike first."""
-    fields = selection_of(scope=scope, scope_id=scope_id, kinds=kind)
+    fields = selection_of(scope=scope, scope_id=scope_id, kind=kind)
     duplicate_pairs = invocation.memories.near_duplicates(limit=limit, **fields)
     if invocation.as_json:
         emit({"data": duplicate_pairs})

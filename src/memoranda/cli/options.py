@@ -87,24 +87,24 @@ Order = Annotated[Literal["desc", "asc"], typer.Option("--order", help="Newest o
 
 def selection_of(
     *,
-    scope: str | None = None,
-    scope_id: str | None = None,
-    kinds: list[str] | None = None,
-    tags: list[str] | None = None,
-    filters: str | None = None,
-    source: str | None = None,
-    since: str | None = None,
-    until: str | None = None,
-    as_of: str | None = None,
-    archived: bool = False,
+    scope: AnyScope = None,
+    scope_id: ScopeId = None,
+    kind: Kinds = None,
+    tag: Tags = None,
+    filter_: Filters = None,
+    source: Source = None,
+    since: Since = None,
+    until: Until = None,
+    as_of: AsOf = None,
+    archived: Archived = False,
 ) -> SelectionFields:
     """Return the fields of a selection that the options set."""
     place = scope_of(scope, scope_id)
     fields: SelectionFields = {
         "scopes": None if place is None else [place],
-        "kinds": kinds_of(kinds),
-        "tags": tags or None,
-        "filters": json_object(filters, "--filter"),
+        "kinds": kinds_of(kind),
+        "tags": tag or None,
+        "filters": json_object(filter_, "--filter"),
         "source": source,
         "since": moment(since, "--since"),
         "until": moment(until, "--until"),
