@@ -58,7 +58,7 @@ def write_rows(
     if not dry:
         _without_orphans(c, tenant, table, rows, left, done)
     there = _there(c, tenant, table, [rows[at] for at in left if at not in done.refused])
-    fresh: dict[tuple[Any, ...], int] = {}
+    places: dict[tuple[Any, ...], int] = {}
     for at in left:
         key = tuple(rows[at].get(name) for name in table.key)
         if at in done.refused:
@@ -66,15 +66,16 @@ def write_rows(
         if key in there:
             same = there[key] == tuple(rows[at][name] for name in table.same)
             done.present.append(at) if same else done.refused.update({at: TAKEN})
-        elif key in fresh:
+        elif key in places:
             done.present.append(at)
         else:
-            fresh[key] = at
-    _without_known_messages(c, tenant, table, rows, fresh, done)
-    _without_taken_paths(c, tenant, table, rows, fresh, done)
-    _within_quotas(c, core, tenant, table, rows, fresh, done)
-    done.created = list(fresh.values())
-    if fresh and not dry:
+            places[key] = at
+    new = _NewRows(c, tenant, table, rows, places, done)
+    new.remove_known_messages()
+    new.refuse_taken_paths()
+    new.refuse_beyond_quotas(core)
+    done.created = list(places.values())
+    if places and not dry:
         _insert(c, core, tenant, table, [rows[at] for at in done.created])
     return done
 
@@ -125,84 +126,71 @@ def _there(
     return {tuple(row[:size]): tuple(row[size:]) for row in existing}
 
 
-def _without_known_messages(
-    c: Connection,
-    tenant: str,
-    table: Table,
-    rows: Sequence[Fields],
-    fresh: dict[tuple[Any, ...], int],
-    done: Written,
-) -> None:
-    """Leave out messages that were observed here under another id: the same words, of the same person, at the same
-    time."""
-    if table is not MESSAGES or not fresh:
-        return
-    keys = json.dumps([rows[at]["key"] for at in fresh.values()])
-    known = {row[3] for row in c.all("messages_by_key", [tenant, keys])}
-    for key, at in list(fresh.items()):
-        if rows[at]["key"] in known:
-            del fresh[key]
-            done.present.append(at)
-        known.add(rows[at]["key"])
+class _NewRows(msgspec.Struct, frozen=True):
+    """The rows of one table that an import is about to insert: `places` in `rows`, by key. Each method removes those
+    that are not inserted, and adds them to `written`."""
 
+    c: Connection
+    tenant: str
+    table: Table
+    rows: Sequence[Fields]
+    places: dict[tuple[Any, ...], int]
+    written: Written
 
-def _without_taken_paths(
-    c: Connection,
-    tenant: str,
-    table: Table,
-    rows: Sequence[Fields],
-    fresh: dict[tuple[Any, ...], int],
-    done: Written,
-) -> None:
-    """Refuse memories at a path that another memory of the store has, or that is above or below it, and paths that are
-    none."""
-    if table is not STORE_MEMORIES:
-        return
-    restored: dict[str, list[str]] = {}
-    for key, at in list(fresh.items()):
-        store, path = rows[at]["store_id"], rows[at]["path"]
-        others = restored.setdefault(store, [])
-        if path is None:
-            continue
-        try:
-            checked_path(path)
-        except InvalidInput as exc:
-            reason = str(exc)
-        else:
-            taken = path_taken(c, tenant, store, path) or any(overlap(path, other) for other in others)
-            reason = TAKEN_PATH if taken else ""
-        if reason:
-            del fresh[key]
-            done.refused[at] = reason
-        else:
-            others.append(path)
+    def remove_known_messages(self) -> None:
+        """Remove messages that are stored under another id: the same text, of the same person, at the same time."""
+        if self.table is not MESSAGES or not self.places:
+            return
+        keys = json.dumps([self.rows[at]["key"] for at in self.places.values()])
+        known = {row[3] for row in self.c.all("messages_by_key", [self.tenant, keys])}
+        for key, at in list(self.places.items()):
+            if self.rows[at]["key"] in known:
+                del self.places[key]
+                self.written.present.append(at)
+            known.add(self.rows[at]["key"])
 
+    def refuse_taken_paths(self) -> None:
+        """Refuse memories at a path that another memory of the store has, or that is above or below it, and invalid
+        paths."""
+        if self.table is not STORE_MEMORIES:
+            return
+        restored: dict[str, list[str]] = {}
+        for key, at in list(self.places.items()):
+            store, path = self.rows[at]["store_id"], self.rows[at]["path"]
+            others = restored.setdefault(store, [])
+            if path is None:
+                continue
+            try:
+                checked_path(path)
+            except InvalidInput as exc:
+                self._refuse(key, str(exc))
+                continue
+            if path_taken(self.c, self.tenant, store, path) or any(overlap(path, other) for other in others):
+                self._refuse(key, TAKEN_PATH)
+            else:
+                others.append(path)
 
-def _within_quotas(
-    c: Connection,
-    core: Core,
-    tenant: str,
-    table: Table,
-    rows: Sequence[Fields],
-    fresh: dict[tuple[Any, ...], int],
-    done: Written,
-) -> None:
-    """Refuse vector stores, and files in them, beyond the quotas of the tenant."""
-    if table not in (STORES, ATTACHED) or not fresh:
-        return
-    quotas = quotas_of(c, tenant, core.quotas)
-    name = "max_stores" if table is STORES else "max_files_per_store"
-    most: int = getattr(quotas, name)
-    counts: dict[str, int] = {}
-    for key, at in list(fresh.items()):
-        store = "" if table is STORES else rows[at]["store_id"]
-        if store not in counts:
-            count = c.one("count_store_files", [tenant, store]) if store else c.one("count_stores", [tenant])
-            counts[store] = int(count[0]) if count else 0
-        counts[store] += 1
-        if counts[store] > most:
-            del fresh[key]
-            done.refused[at] = f"exceeds the quota {name}"
+    def refuse_beyond_quotas(self, core: Core) -> None:
+        """Refuse vector stores, and files in them, beyond the quotas of the tenant."""
+        if self.table not in (STORES, ATTACHED) or not self.places:
+            return
+        c, tenant = self.c, self.tenant
+        name = "max_stores" if self.table is STORES else "max_files_per_store"
+        most: int = getattr(quotas_of(c, tenant, core.quotas), name)
+        counts: dict[str, int] = {}
+        for key, at in list(self.places.items()):
+            store = "" if self.table is STORES else self.rows[at]["store_id"]
+            if store not in counts:
+                row = (
+                    c.one("count_store_files", [tenant, store]) if store else c.one("count_stores", [tenant])
+                )
+                counts[store] = int(row[0]) if row else 0
+            counts[store] += 1
+            if counts[store] > most:
+                self._refuse(key, f"exceeds the quota {name}")
+
+    def _refuse(self, key: tuple[Any, ...], reason: str) -> None:
+        self.written.refused[self.places.pop(key)] = reason
 
 
 def _insert(c: Connection, core: Core, tenant: str, table: Table, rows: Sequence[Fields]) -> None:
