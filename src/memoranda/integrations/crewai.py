@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -26,6 +27,9 @@ from memoranda.integrations.products import Product, memories_of  # noqa: E402
 from memoranda.memories.memories import Memories  # noqa: E402
 from memoranda.types import MAX_LIMIT, Memory  # noqa: E402
 
+P = ParamSpec("P")
+S = TypeVar("S")
+T = TypeVar("T")
 OWN = "crewai."
 """Begins the metadata keys that are not the record's."""
 ID, SCOPE, WITHIN, CATEGORIES, IMPORTANCE, ACCESSED, SOURCE, PRIVATE = (
@@ -68,6 +72,17 @@ class MemorandaEmbedder:
                 raise
             return self._vectors([texts[0][: len(texts[0]) // 2]])
         return vectors
+
+
+def _in_thread(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
+    """Return a method that runs another one, or what a subclass has in its place, in a worker thread."""
+
+    @wraps(method)
+    async def awaited(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        bound: Callable[P, T] = getattr(self, method.__name__)
+        return await asyncio.to_thread(bound, *args, **kwargs)
+
+    return awaited
 
 
 class MemorandaStorage:
@@ -226,34 +241,9 @@ class MemorandaStorage:
 
     # --- in worker threads -------------------------------------------------------------------------
 
-    async def asave(self, records: list[MemoryRecord]) -> None:
-        """`save`, awaited."""
-        await asyncio.to_thread(self.save, records)
-
-    async def asearch(
-        self,
-        query_embedding: list[float],
-        scope_prefix: str | None = None,
-        categories: list[str] | None = None,
-        metadata_filter: dict[str, Any] | None = None,
-        limit: int = 10,
-        min_score: float = 0.0,
-    ) -> list[tuple[MemoryRecord, float]]:
-        """`search`, awaited."""
-        asked = (query_embedding, scope_prefix, categories, metadata_filter, limit, min_score)
-        return await asyncio.to_thread(self.search, *asked)
-
-    async def adelete(
-        self,
-        scope_prefix: str | None = None,
-        categories: list[str] | None = None,
-        record_ids: list[str] | None = None,
-        older_than: datetime | None = None,
-        metadata_filter: dict[str, Any] | None = None,
-    ) -> int:
-        """`delete`, awaited."""
-        asked = (scope_prefix, categories, record_ids, older_than, metadata_filter)
-        return await asyncio.to_thread(self.delete, *asked)
+    asave = _in_thread(save)
+    asearch = _in_thread(search)
+    adelete = _in_thread(delete)
 
     # --- memories ----------------------------------------------------------------------------------
 
