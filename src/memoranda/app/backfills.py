@@ -12,12 +12,13 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from memoranda.document_qa.asking import UploadAsk
-from memoranda.errors import Forbidden, InvalidInput
+from memoranda.errors import InvalidInput
 from memoranda.memories.memories import Memories
 from memoranda.sessions.records import SessionRow
 from memoranda.sessions.summarizing import Summarizing
 from memoranda.sessions.switches import summarized
 from memoranda.storage.sql.base import Connection
+from memoranda.store.access import must_be_admin
 from memoranda.store.core import Core
 from memoranda.store.jobs import MEMORY_LANE, Run
 from memoranda.types import Job, Subject
@@ -117,8 +118,7 @@ class Backfills:
         return summarized(c, self._core.config, tenant, None) or anywhere is not None
 
     def _check(self, rows_per_second: float | None) -> None:
-        if self.subject.role != "admin":
-            raise Forbidden("backfill: needs the admin role")
+        must_be_admin(self.subject, "backfill")
         if rows_per_second is not None and not rows_per_second > 0:
             raise InvalidInput("rows_per_second", "must be above 0; leave it out for no limit")
 

@@ -28,7 +28,7 @@ from memoranda.sessions.values import EXTRACT_JOB
 from memoranda.storage.sql.base import Connection
 from memoranda.storage.sql.where import compile_where
 from memoranda.store import listing
-from memoranda.store.access import scopes_filter, selection_filter, visible_to
+from memoranda.store.access import must_be_admin, must_write, scopes_filter, selection_filter, visible_to
 from memoranda.store.core import Core
 from memoranda.store.paging import check_page, cursors
 from memoranda.store.rows import Record, attributes, fetch, fetch_ids, to_memory
@@ -89,7 +89,7 @@ class Facts:
             ModelError: the model gave no answer that could be used.
             ModelUnavailable: a changed message could not be read again; a job tries it later.
         """
-        self._must_write()
+        must_write(self.subject)
         tenant = self.subject.tenant_id
         await self._core.threads.run(
             self._core.store.db.read, lambda c: session_seen(c, self.subject, session_id), tenant
@@ -132,7 +132,7 @@ class Facts:
             Forbidden: scope `all` without the admin role.
             ModelUnavailable: the model does not answer; facts consolidated before are kept.
         """
-        self._must_write()
+        must_write(self.subject)
         selection = convert(fields, Selection)
         everything = selection.scopes is None and self.subject.role == "admin"
         where = all_of(
@@ -149,7 +149,7 @@ class Facts:
             NotFound: no such memory for this subject.
         """
         mine = visible_to(self.subject)
-        first = await self._row(id)
+        first = await self._core.visible_row(self.subject, id)
         rows = await self._core.threads.run(
             self._core.store.db.read,
             lambda c: versions_of(c, self.subject.tenant_id, first),
@@ -178,9 +178,9 @@ class Facts:
         asked = convert({"scopes": scopes, "at": at}, Asked)
         scoped = scopes_filter(asked.scopes, self.subject, any_id=True)
         where = all_of(scoped, selection_filter(Selection(), self.subject, None), FACT)
-        held = all_of(scoped, selection_filter(Selection(as_of=asked.at), self.subject, now_micros()), FACT)
+        valid = all_of(scoped, selection_filter(Selection(as_of=asked.at), self.subject, now_micros()), FACT)
         words, tenant = text.casefold().split(), self.subject.tenant_id
-        if not compile_where(held).exact:  # a scope has a character that no id contains
+        if not compile_where(valid).exact:  # a scope has a character that no id contains
             return NOTHING
 
         def seq_of(c: Connection, id_: str) -> int | None:
@@ -188,7 +188,7 @@ class Facts:
             return row.seq if row is not None and matches(where, attributes(row)) else None
 
         def read(c: Connection) -> Timeline:
-            found = Chains(c, tenant, where, held, words)
+            found = Chains(c, tenant, where, valid, words)
             start, _ = cursors(after, None, partial(seq_of, c))
             chains, last = found.page(start, limit)
             return Timeline(
@@ -197,7 +197,7 @@ class Facts:
                 last_id=last or (chains[-1].id if chains else None),
                 has_more=last is not None,
                 total=listing.number(c, tenant, where),
-                holding=listing.number(c, tenant, held),
+                holding=listing.number(c, tenant, valid),
                 since=found.since(),
             )
 
@@ -210,8 +210,8 @@ class Facts:
         Raises:
             NotFound: no such memory for this subject.
         """
-        self._must_write()
-        first, tenant = await self._row(id), self.subject.tenant_id
+        must_write(self.subject)
+        first, tenant = await self._core.visible_row(self.subject, id), self.subject.tenant_id
         mine = visible_to(self.subject)
 
         def work(w: Writing) -> Undone:
@@ -230,20 +230,8 @@ class Facts:
         Raises:
             Forbidden: the subject is not an admin.
         """
-        if self.subject.role != "admin":
-            raise Forbidden("sweep: needs the admin role")
+        must_be_admin(self.subject, "sweep")
         return await sweep(self._core, self.subject.tenant_id)
-
-    async def _row(self, id: str) -> Record:
-        rows = await self._core.threads.run(self._core.store.by_id, self.subject.tenant_id, [id])
-        row = rows.get(id)
-        if row is None or not matches(visible_to(self.subject), attributes(row)):
-            raise NotFound(f"no memory {id!r}")
-        return row
-
-    def _must_write(self) -> None:
-        if self.subject.role == "reader":
-            raise Forbidden("role: a reader writes nothing; use a key with the member role or above")
 
 
 async def consolidate(core: Core, tenant: str, where: Filter, *, background: bool) -> Consolidated:

@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 from typing_extensions import Unpack
 
-from memoranda.clock import moment, now_micros
+from memoranda.clock import now_micros
 from memoranda.errors import Forbidden, InvalidInput, NotFound
 from memoranda.filters import EVERYTHING, Filter, all_of, matches
-from memoranda.indexes.vector import INDEXES
-from memoranda.memories import duplicates, facets, projection, transfer
-from memoranda.providers.embeddings.base import Embedded, Embedder, Task
+from memoranda.memories import duplicates, facets, projection, reindexing, transfer
+from memoranda.memories.pages import Place, read_page
+from memoranda.memories.search import search
+from memoranda.providers.embeddings.base import Embedded, Task
 from memoranda.store import listing
-from memoranda.store.access import scopes_filter, selection_filter, visible_to
-from memoranda.store.core import COMPACT_JOB, EMBED_JOB, MOVE_JOB, OPERATOR_TENANT, REMODEL_JOB, Core
+from memoranda.store.access import must_be_admin, must_write, scopes_filter, selection_filter, visible_to
+from memoranda.store.core import Core
 from memoranda.store.forgetting import Forgetting, aim_of
 from memoranda.store.jobs import RELEASE_JOB
-from memoranda.store.retrieval.pending import NONE, Fresh, Waiting
-from memoranda.store.retrieval.query_expansion import Aid, channel_of, headed, helped
-from memoranda.store.retrieval.search import ModelChanged, check
-from memoranda.store.rows import Record, attributes, fetch_ids, to_memory
-from memoranda.store.usage import SEARCH, Cost
-from memoranda.store.validation import check_texts, check_vector
+from memoranda.store.paging import check_limit, check_page
+from memoranda.store.rows import attributes, to_memory
+from memoranda.store.validation import check_texts
 from memoranda.text.instructions import RULES
 from memoranda.text.json import compact_json
 from memoranda.types import (
@@ -109,7 +104,7 @@ class Memories:
         return await self._add(items)
 
     async def _add(self, items: Sequence[NewMemory]) -> list[Added]:
-        self._must_write()
+        must_write(self.subject)
         if not items:
             raise InvalidInput("memories", "must hold at least one memory")
         if len(items) > self._core.max_batch:
@@ -135,8 +130,8 @@ class Memories:
             InvalidInput: names the field and the fix.
             Conflict: another memory of the scope already has the new text.
         """
-        self._must_write()
-        row = await self._row(id)
+        must_write(self.subject)
+        row = await self._core.visible_row(self.subject, id)
         change = convert(fields, Change)
         if change.metadata is not msgspec.UNSET and to_memory(row).metadata.get("extracted_by") != RULES:
             _no_claim_of_rules(change.metadata, "metadata")
@@ -150,8 +145,8 @@ class Memories:
         Raises:
             NotFound: no such memory for this subject.
         """
-        self._must_write()
-        row = await self._row(id)
+        must_write(self.subject)
+        row = await self._core.visible_row(self.subject, id)
         gone, _ = await self._core.transact(self.subject.tenant_id, lambda w: w.remove([row.seq]))
         if not gone:
             raise NotFound(f"no memory {id!r}")
@@ -165,7 +160,7 @@ class Memories:
         Raises:
             InvalidInput: neither ids nor a selection is given: forgetting everything must be said (`scopes=["all"]`).
         """
-        self._must_write()
+        must_write(self.subject)
         named = [name for name, value in fields.items() if value not in NAMES_NOTHING]
         if ids is None and not named:
             raise InvalidInput(
@@ -188,14 +183,7 @@ class Memories:
         Raises:
             NotFound: no such memory for this subject.
         """
-        return to_memory(await self._row(id))
-
-    async def _row(self, id: str) -> Record:
-        rows = await self._core.threads.run(self._core.store.by_id, self.subject.tenant_id, [id])
-        row = rows.get(id)
-        if row is None or not matches(visible_to(self.subject), attributes(row)):
-            raise NotFound(f"no memory {id!r}")
-        return row
+        return to_memory(await self._core.visible_row(self.subject, id))
 
     async def list(
         self,
@@ -214,47 +202,15 @@ class Memories:
         Raises:
             InvalidInput: a field is wrong, or the cursor names no memory.
         """
-        _check_limit(limit)
-        if order not in ("asc", "desc"):
-            raise InvalidInput("order", "must be asc or desc")
+        check_page(limit, order, MAX_PAGE)
         if after is not None and before is not None:
             raise InvalidInput("before", "goes without `after`: a page is read in one direction")
         where = self._where(convert(fields, Selection, beside=("limit", "after", "before", "order")))
-        return await self._core.threads.run(self._page, where, limit, after, before, order == "desc")
-
-    def _page(
-        self, where: Filter, limit: int, after: str | None, before: str | None, descending: bool
-    ) -> Page:
-        cursor = self._cursor("after", after) if after else self._cursor("before", before) if before else None
-        backwards = before is not None
-        rows = self._core.store.db.read(
-            lambda c: listing.page(
-                c,
-                self.subject.tenant_id,
-                where,
-                limit=limit + 1,
-                after=cursor,
-                descending=descending != backwards,
-            ),
-            self.subject.tenant_id,
+        place = Place(limit, after, before, order == "desc")
+        read, subject = self._core.store.db.read, self.subject
+        return await self._core.threads.run(
+            read, lambda c: read_page(c, subject, where, place), subject.tenant_id
         )
-        more = len(rows) > limit
-        rows = rows[:limit][::-1] if backwards else rows[:limit]
-        return Page(
-            data=[to_memory(row) for row in rows],
-            first_id=rows[0].id if rows else None,
-            last_id=rows[-1].id if rows else None,
-            has_more=more,
-        )
-
-    def _cursor(self, name: str, id: str) -> int:
-        rows = self._core.store.db.read(
-            lambda c: fetch_ids(c, self.subject.tenant_id, [id]), self.subject.tenant_id
-        )
-        row = rows.get(id)
-        if row is None or not matches(visible_to(self.subject), attributes(row)):
-            raise InvalidInput(name, f"{id!r} is no memory; begin again without a cursor")
-        return row.seq
 
     async def search(self, query: str | Query, **fields: Unpack[SearchFields]) -> SearchResult:
         """Return the best memories for a text, by vector search and keyword search, fused; each hit has both scores.
@@ -269,62 +225,10 @@ class Memories:
         else:
             limits = {"limit": self._core.default_limit, **fields}
             asked = convert(merged("query", query, limits), Query)
-        check(asked)
-        if len(asked.query) > self._core.max_query_chars:
-            raise InvalidInput("query", f"is longer than {self._core.max_query_chars} characters")
-        try:
-            result = await self._recall(asked)
-        except ModelChanged:
-            result = await self._recall(asked)
-        core = self._core
-        aid = Aid(core.model, core.embedder, core.ledger, self.subject.tenant_id, core.config.search)
-        result = await helped(asked, result, aid, self._recall)
+        result = await search(self._core, self.subject, asked)
         if asked.count_access and result.results:
             await self.count_access([hit.memory.id for hit in result.results])
         return result
-
-    async def _recall(self, asked: Query) -> SearchResult:
-        embedder = self._core.embedder
-        (vector, spent), waiting = await asyncio.gather(
-            self._query_vector(asked, embedder), self._waiting(asked)
-        )
-        model = "" if asked.embedding is not None else embedder.model
-        fresh = None if vector is None else await self._fresh(waiting)
-        recall = self._core.recall
-        result = await self._core.threads.run(recall.search, self.subject, asked, vector, model, fresh)
-        result.degraded += spent
-        return result
-
-    async def _waiting(self, asked: Query) -> Waiting:
-        """Return the rows relevant to a vector search that are not embedded yet."""
-        recall = self._core.recall
-        if asked.mode == "words" or not recall.pending.possible(self.subject.tenant_id):
-            return NONE
-        return await self._core.threads.run(recall.unembedded, self.subject, asked)
-
-    async def _fresh(self, waiting: Waiting) -> Fresh:
-        """Return vectors for rows that are not embedded yet."""
-        rows, ingest = waiting.rows, self._core.ingest
-        vectors = await ingest.embed_first(self.subject.tenant_id, rows, SEARCH) if rows else {}
-        return Fresh(vectors, complete=waiting.complete and len(vectors) == len(rows))
-
-    async def _query_vector(
-        self, asked: Query, embedder: Embedder
-    ) -> tuple[NDArray[np.float32] | None, Sequence[str]]:
-        """Return the query vector and the degraded parts; no vector if none is needed or it cannot be made; see
-        `Ledger.questions`."""
-        ledger, tenant = self._core.ledger, self.subject.tenant_id
-        if asked.mode != "words" and asked.embedding is None:
-            enriched = self._core.config.search.enrich if asked.enrich is None else asked.enrich
-            said = asked.query
-            if enriched:
-                said = headed(said, asked.as_of or moment(now_micros()), channel_of(asked))
-            vectors, degraded = await ledger.questions(embedder, [said], tenant)
-            return (None if vectors is None else vectors[0]), degraded
-        ledger.note(tenant, SEARCH, Cost(operations=1))
-        return (
-            None if asked.mode == "words" else check_vector(asked.embedding, embedder.dim, "embedding")
-        ), ()
 
     async def embed(self, texts: Sequence[str], task: Task = "document") -> Embedded:
         """Return the vectors of texts by the configured model, at the tenant's cost; `task` is `query` for questions.
@@ -366,7 +270,7 @@ class Memories:
         Raises:
             InvalidInput: the limit or a field of the selection is wrong.
         """
-        _check_limit(limit)
+        check_limit(limit, MAX_PAGE)
         where = self._where(convert(fields, Selection, beside=("limit",)))
         return await self._core.threads.run(
             facets.facets, self._core.store.db, self.subject.tenant_id, where, limit
@@ -377,7 +281,7 @@ class Memories:
     ) -> Sequence[NearDuplicate]:
         """Return pairs of memories of one scope that say nearly the same, most similar first; see
         `duplicates.report`."""
-        _check_limit(limit)
+        check_limit(limit, MAX_PAGE)
         where = self._where(convert(fields, Selection, beside=("limit",)))
         return await self._core.threads.run(
             duplicates.report, self._core.store, self.subject.tenant_id, where, limit
@@ -390,7 +294,7 @@ class Memories:
         Raises:
             InvalidInput: the limit or a field of the selection is wrong.
         """
-        _check_limit(limit, MOST_POINTS)
+        check_limit(limit, MOST_POINTS)
         where = self._where(convert(fields, Selection, beside=("limit",)))
         return await self._core.threads.run(
             projection.project, self._core.store, self.subject.tenant_id, where, limit
@@ -405,7 +309,7 @@ class Memories:
             InvalidInput: the scope is invalid.
             Forbidden: the subject is not an admin; counts include rows of others.
         """
-        self._must_be_admin("stats")
+        must_be_admin(self.subject, "stats")
         if scope is not None:
             where = self._where(Selection(scopes=[scope], kinds=list(KINDS)))  # type: ignore[arg-type]
             read = self._core.store.db.read
@@ -451,7 +355,7 @@ class Memories:
         Raises:
             InvalidInput: names the invalid line; the lines before it are stored.
         """
-        self._must_write()
+        must_write(self.subject)
         return await transfer.take(self._core, self.subject, source, scope, self._may_own)
 
     # --- long work ---------------------------------------------------------------------------------
@@ -459,23 +363,9 @@ class Memories:
     async def reembed(self, *, everything: bool = False, rows_per_second: float | None = None) -> Job:
         """Start the job that makes missing vectors with the configured model, or, with `everything`, all of them again.
         It can be cancelled, and resumes where it stopped."""
-        self._must_be_admin("reembed")
-        if self._core.next is not None:
-            return await self._remodel(rows_per_second)
-        pending = await self._core.threads.run(
-            self._core.store.mark_pending, self.subject.tenant_id, everything
+        return await reindexing.reembed(
+            self._core, self.subject, everything=everything, rows_per_second=rows_per_second
         )
-        payload = {"reuse": not everything, "rows_per_second": rows_per_second, "total": pending}
-        id_ = await self._core.jobs.enqueue(
-            self.subject.tenant_id, EMBED_JOB, payload, dedup_key="embeddings"
-        )
-        return await self._core.jobs.get(self.subject.tenant_id, id_)
-
-    async def _remodel(self, rows_per_second: float | None) -> Job:
-        self._must_be_operator("reembed with another model")
-        payload = {"rows_per_second": rows_per_second}
-        id_ = await self._core.jobs.enqueue(OPERATOR_TENANT, REMODEL_JOB, payload, dedup_key="remodel")
-        return await self._core.jobs.get(OPERATOR_TENANT, id_)
 
     async def move_index(self, to: str) -> Job:
         """Start the job that fills the vector index of another URL from the stored vectors and then switches to it;
@@ -486,19 +376,11 @@ class Memories:
             InvalidInput: the URL's scheme is unknown.
             Forbidden: the subject is not an admin of the operator's tenant.
         """
-        self._must_be_operator("move_index")
-        if not isinstance(to, str) or to.split(":", 1)[0] not in INDEXES:
-            raise InvalidInput("to", f"must be the URL of a vector index: {', '.join(INDEXES)}")
-        id_ = await self._core.jobs.enqueue(
-            OPERATOR_TENANT, MOVE_JOB, {"to": to, "total": None}, dedup_key="move"
-        )
-        return await self._core.jobs.get(OPERATOR_TENANT, id_)
+        return await reindexing.move_index(self._core, self.subject, to)
 
     async def compact(self) -> Job:
         """Start the job that frees the space of deleted rows and vectors, on disk and in memory."""
-        self._must_be_admin("compact")
-        id_ = await self._core.jobs.enqueue(self.subject.tenant_id, COMPACT_JOB, {}, dedup_key="compact")
-        return await self._core.jobs.get(self.subject.tenant_id, id_)
+        return await reindexing.compact(self._core, self.subject)
 
     async def job(self, id: str) -> Job:
         """Return the present state of a job of this tenant.
@@ -506,17 +388,17 @@ class Memories:
         Raises:
             NotFound: no such job.
         """
-        self._must_be_admin("job")
+        must_be_admin(self.subject, "job")
         return await self._core.jobs.get(self.subject.tenant_id, id)
 
     async def wait(self, id: str) -> Job:
         """Return a job of this tenant once it has ended."""
-        self._must_be_admin("job")
+        must_be_admin(self.subject, "job")
         return await self._core.jobs.wait(self.subject.tenant_id, id)
 
     async def cancel(self, id: str) -> Job:
         """Cancel a job: at once if it waits, between two steps if it runs."""
-        self._must_be_admin("job")
+        must_be_admin(self.subject, "job")
         return await self._core.jobs.cancel(self.subject.tenant_id, id)
 
     # --- permissions -------------------------------------------------------------------------------
@@ -527,19 +409,6 @@ class Memories:
             EVERYTHING if unscoped else scopes_filter(selection.scopes, self.subject, any_id=True),
             selection_filter(selection, self.subject, None if all_times else now_micros()),
         )
-
-    def _must_write(self) -> None:
-        if self.subject.role == "reader":
-            raise Forbidden("role: a reader writes nothing; use a key with the member role or above")
-
-    def _must_be_admin(self, what: str) -> None:
-        if self.subject.role != "admin":
-            raise Forbidden(f"{what}: needs the admin role")
-
-    def _must_be_operator(self, what: str) -> None:
-        self._must_be_admin(what)
-        if self.subject.tenant_id != OPERATOR_TENANT:
-            raise Forbidden(f"{what}: concerns every tenant; needs an admin of tenant {OPERATOR_TENANT!r}")
 
     def _may_own(self, user: Any, where: str) -> None:
         """Refuse rows of other users: a member, or a service that acts for a user, writes that user's rows and rows
@@ -555,11 +424,6 @@ def _alone(given: NewMemory | Query, fields: Mapping[str, Any]) -> None:
     if fields:
         kind = type(given).__name__
         raise InvalidInput(next(iter(fields)), f"goes inside the {kind} that is given, not beside it")
-
-
-def _check_limit(limit: Any, most: int = MAX_PAGE) -> None:
-    if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= most:
-        raise InvalidInput("limit", f"must be a whole number between 1 and {most}")
 
 
 def _check_ids(ids: Any) -> None:

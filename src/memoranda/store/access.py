@@ -163,6 +163,16 @@ def must_write(subject: Subject) -> None:
         raise Forbidden("role: a reader writes nothing; use a key with the member role or above")
 
 
+def must_be_admin(subject: Subject, what: str) -> None:
+    """Check that a subject is an admin; `what` is named in the error.
+
+    Raises:
+        Forbidden: the role is another one.
+    """
+    if subject.role != "admin":
+        raise Forbidden(f"{what}: needs the admin role")
+
+
 def owns(subject: Subject, user_id: str | None) -> bool:
     """Return True if the subject may change what belongs to `user_id` (None: to the tenant)."""
     return sees_all(subject) or user_id is None or user_id == subject.user_id

@@ -10,16 +10,19 @@ import msgspec
 
 from memoranda.concurrency.threads import Threads
 from memoranda.config.sections import Config, Quotas
-from memoranda.errors import Forbidden
+from memoranda.errors import Forbidden, NotFound
+from memoranda.filters import matches
 from memoranda.providers.chat.base import Model
 from memoranda.providers.embeddings.base import Embedder
 from memoranda.readers.pool import Readers
 from memoranda.storage.blobs.base import Blobs
+from memoranda.store.access import must_be_admin, visible_to
 from memoranda.store.changes import Outcome
 from memoranda.store.forgetting import Eraser
 from memoranda.store.ingest import Ingest
 from memoranda.store.jobs import RELEASE_JOB, Jobs
 from memoranda.store.retrieval.search import Recall
+from memoranda.store.rows import Record, attributes
 from memoranda.store.store import Store
 from memoranda.store.transaction import Writing
 from memoranda.store.usage import Ledger
@@ -43,14 +46,24 @@ def tenant_for(subject: Subject, tenant: str | None, what: str) -> str:
         Forbidden: the subject is no admin, or asks about another tenant and is not the operator.
         InvalidInput: `tenant` is no name.
     """
-    if subject.role != "admin":
-        raise Forbidden(f"{what}: needs the admin role")
+    must_be_admin(subject, what)
     if tenant is None or tenant == subject.tenant_id:
         return subject.tenant_id
     if subject.tenant_id != OPERATOR_TENANT:
         raise Forbidden(f"tenant: only an admin of tenant {OPERATOR_TENANT!r} asks about others")
     check_name(tenant, "tenant")
     return tenant
+
+
+def must_be_operator(subject: Subject, what: str) -> None:
+    """Check that a subject is an admin of the operator's tenant; `what` is named in the error.
+
+    Raises:
+        Forbidden: it is not.
+    """
+    must_be_admin(subject, what)
+    if subject.tenant_id != OPERATOR_TENANT:
+        raise Forbidden(f"{what}: concerns every tenant; needs an admin of tenant {OPERATOR_TENANT!r}")
 
 
 class Writer(Protocol):
@@ -97,6 +110,17 @@ class Core(msgspec.Struct):
     """Counts of indexing in this process: files `completed`, `failed` and `skipped`, `chunks`, `reading` seconds."""
     expect: Callable[[int], None] = lambda at: None
     """Called when something becomes due at a moment (microseconds), for the task that waits for due work."""
+
+    async def visible_row(self, subject: Subject, id: str) -> Record:
+        """Return the row of a memory that the subject may see.
+
+        Raises:
+            NotFound: there is none. Missing and not visible are deliberately indistinguishable.
+        """
+        row = (await self.threads.run(self.store.by_id, subject.tenant_id, [id])).get(id)
+        if row is None or not matches(visible_to(subject), attributes(row)):
+            raise NotFound(f"no memory {id!r}")
+        return row
 
     async def transact(self, tenant: str, work: Callable[[Writing], T]) -> T:
         """Return the result of a transaction, after the release jobs that it queued have ended."""

@@ -66,14 +66,23 @@ def cursors(
     return seqs[0], seqs[1]
 
 
+def check_limit(limit: Any, most: int) -> None:
+    """Check the limit of a listing, from 1 to `most`.
+
+    Raises:
+        InvalidInput: it is none.
+    """
+    if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= most:
+        raise InvalidInput("limit", f"must be a whole number between 1 and {most}")
+
+
 def check_page(limit: Any, order: Any, most: int) -> None:
     """Check the limit and the order of a listing.
 
     Raises:
         InvalidInput: names the field.
     """
-    if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= most:
-        raise InvalidInput("limit", f"must be a whole number between 1 and {most}")
+    check_limit(limit, most)
     if order not in ("asc", "desc"):
         raise InvalidInput("order", "must be asc or desc")
 

@@ -10,11 +10,12 @@ from memoranda.app.archive.reading import ArchiveFile
 from memoranda.app.archive.restoring import Restoring
 from memoranda.app.archive.writing import Exported, write_archive
 from memoranda.app.history_report import HistoryImported
-from memoranda.errors import Forbidden, InvalidInput
+from memoranda.errors import InvalidInput
 from memoranda.memories.transfer import place_of
 from memoranda.memory_stores.removal import CLEAR_JOB
 from memoranda.sessions.joining import JOIN_JOB
 from memoranda.storage.data_lock import refuse_live_database
+from memoranda.store.access import must_be_admin
 from memoranda.store.core import Core
 from memoranda.store.jobs import RELEASE_JOB
 from memoranda.store.validation import check_name
@@ -36,7 +37,7 @@ class Archives:
             Forbidden: the subject is no admin.
             StorageError: the file cannot be written; an older one stays.
         """
-        self._must_be_admin("an archive")
+        must_be_admin(self.subject, "an archive")
         for kind in (JOIN_JOB, RELEASE_JOB):  # an archive has no jobs that would complete a change
             await self._core.jobs.finish(self.subject.tenant_id, kind)
         return await self._core.threads.run(
@@ -63,7 +64,7 @@ class Archives:
             InvalidInput: the archive cannot be read, is damaged, or is of a newer format, or an option is wrong;
             nothing was restored.
         """
-        self._must_be_admin("a restore")
+        must_be_admin(self.subject, "a restore")
         place = place_of(scope)
         check_name(user_id, "user_id")
         if place is not None and place["session_id"] is not None:
@@ -84,7 +85,3 @@ class Archives:
                 on_progress=on_progress,
             )
             return await work.run()
-
-    def _must_be_admin(self, what: str) -> None:
-        if self.subject.role != "admin":
-            raise Forbidden(f"{what}: needs the admin role")

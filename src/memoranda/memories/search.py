@@ -1,0 +1,89 @@
+"""A search of memories: embeds the question and the rows that still lack a vector, then searches."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoranda.clock import moment, now_micros
+from memoranda.errors import InvalidInput
+from memoranda.providers.embeddings.base import Embedder
+from memoranda.store.core import Core
+from memoranda.store.retrieval.pending import NONE, Fresh, Waiting
+from memoranda.store.retrieval.query_expansion import Aid, channel_of, headed, helped
+from memoranda.store.retrieval.search import ModelChanged, check
+from memoranda.store.usage import SEARCH, Cost
+from memoranda.store.validation import check_vector
+from memoranda.types import Query, SearchResult, Subject
+
+
+async def search(core: Core, subject: Subject, asked: Query) -> SearchResult:
+    """Return the best memories for a query. Where the configuration says so, a model helps with a weak result.
+
+    Raises:
+        InvalidInput: names the field of the query and the fix.
+        Forbidden: scope `all` without the admin role.
+    """
+    check(asked)
+    if len(asked.query) > core.max_query_chars:
+        raise InvalidInput("query", f"is longer than {core.max_query_chars} characters")
+    question = _Search(core, subject)
+    try:
+        result = await question.run(asked)
+    except ModelChanged:
+        result = await question.run(asked)
+    aid = Aid(core.model, core.embedder, core.ledger, subject.tenant_id, core.config.search)
+    return await helped(asked, result, aid, question.run)
+
+
+class _Search:
+    """Searches as one subject."""
+
+    def __init__(self, core: Core, subject: Subject) -> None:
+        self._core = core
+        self._subject = subject
+
+    async def run(self, asked: Query) -> SearchResult:
+        core, embedder = self._core, self._core.embedder
+        (vector, degraded), waiting = await asyncio.gather(
+            self._query_vector(asked, embedder), self._waiting(asked)
+        )
+        model = "" if asked.embedding is not None else embedder.model
+        fresh = None if vector is None else await self._fresh(waiting)
+        result = await core.threads.run(core.recall.search, self._subject, asked, vector, model, fresh)
+        result.degraded += degraded
+        return result
+
+    async def _waiting(self, asked: Query) -> Waiting:
+        """Return the rows relevant to a vector search that are not embedded yet."""
+        recall = self._core.recall
+        if asked.mode == "words" or not recall.pending.possible(self._subject.tenant_id):
+            return NONE
+        return await self._core.threads.run(recall.unembedded, self._subject, asked)
+
+    async def _fresh(self, waiting: Waiting) -> Fresh:
+        """Return vectors for rows that are not embedded yet."""
+        rows, ingest = waiting.rows, self._core.ingest
+        vectors = await ingest.embed_first(self._subject.tenant_id, rows, SEARCH) if rows else {}
+        return Fresh(vectors, complete=waiting.complete and len(vectors) == len(rows))
+
+    async def _query_vector(
+        self, asked: Query, embedder: Embedder
+    ) -> tuple[NDArray[np.float32] | None, Sequence[str]]:
+        """Return the query vector and the degraded parts; no vector if none is needed or it cannot be made; see
+        `Ledger.questions`."""
+        ledger, tenant = self._core.ledger, self._subject.tenant_id
+        if asked.mode != "words" and asked.embedding is None:
+            enriched = self._core.config.search.enrich if asked.enrich is None else asked.enrich
+            text = asked.query
+            if enriched:
+                text = headed(text, asked.as_of or moment(now_micros()), channel_of(asked))
+            vectors, degraded = await ledger.questions(embedder, [text], tenant)
+            return (None if vectors is None else vectors[0]), degraded
+        ledger.note(tenant, SEARCH, Cost(operations=1))
+        if asked.mode == "words":
+            return None, ()
+        return check_vector(asked.embedding, embedder.dim, "embedding"), ()
