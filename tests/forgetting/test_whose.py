@@ -25,7 +25,7 @@ UNION ALL SELECT output FROM responses WHERE tenant_id = ? UNION ALL SELECT summ
 
 
 class Talk:
-    """A tenant in which `mara`, `dan` and the admin say the same in every room."""
+    """A tenant in which `mara`, `dan` and the admin say the same in every package."""
 
     def __init__(self, rc: BlockingMemoranda, tenant: str) -> None:
         self.rc, self.tenant = rc, tenant

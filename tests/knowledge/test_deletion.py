@@ -279,9 +279,9 @@ def test_bytes_that_nothing_knows_are_swept(full: tuple[Any, str, str]) -> None:
     expiry = shelf.expiry
     assert shelf.rc.portal.call(expiry.sweep()) == 0  # they may still be on their way
     assert shelf.rc.portal.call(expiry.sweep(-10.0)) in (2, 3)  # a database has nothing of the third yet
-    held = {id_ for _, id_ in shelf.core.blobs.stored(-10.0)}
-    assert {file, part} <= held
-    assert not {"file-lost", "part_lost"} & held
+    stored = {id_ for _, id_ in shelf.core.blobs.stored(-10.0)}
+    assert {file, part} <= stored
+    assert not {"file-lost", "part_lost"} & stored
     assert shelf.rc.portal.call(expiry.sweep(-10.0)) == 0
 
 

@@ -17,7 +17,7 @@ async def erase_asked(run: Forgetting) -> None:
         for at in range(0, len(aim.ids), PAGE):
             await run.change(lambda w, some=aim.ids[at : at + PAGE]: _named(w, aim, some))  # type: ignore[misc]
         return
-    if not aim.rooms:
+    if not aim.other_data:
         return
     where = aim.condition(user="user_id", session="session_id", time="created_at")
     if where is not None:

@@ -68,14 +68,16 @@ NOTHING = Timeline(data=[], first_id=None, last_id=None, has_more=False, total=0
 
 
 class Chains:
-    """The chains of the facts that pass `where`; `held` is the filter of those that held at the moment, `words` are
+    """The chains of the facts that pass `where`; `valid` is the filter of those valid at the moment, `words` are
     words that some version of a chain must contain, each, in its text or tags."""
 
-    def __init__(self, c: Connection, tenant: str, where: Filter, held: Filter, words: Sequence[str]) -> None:
+    def __init__(
+        self, c: Connection, tenant: str, where: Filter, valid: Filter, words: Sequence[str]
+    ) -> None:
         self._c = c
         self._tenant = tenant
         self._where = where
-        self._held = held
+        self._valid = valid
         self._words = words
 
     def page(self, after: int | None, limit: int) -> tuple[list[FactChain], str | None]:
@@ -144,7 +146,7 @@ class Chains:
                     memory=to_memory(row),
                     begins=moment(versions.start_of(row)),
                     ends=None if row.invalid_at is None else moment(row.invalid_at),
-                    holds=matches(self._held, attributes(row)),
+                    holds=matches(self._valid, attributes(row)),
                 )
                 for row in rows
             ],

@@ -32,7 +32,7 @@ class Erasing:
     async def files(self, run: Forgetting) -> None:
         """Erase files of the selected users; with a phrase, those that contain it: in chunks, bytes or name."""
         aim = run.aim
-        if not aim.rooms:
+        if not aim.other_data:
             return
         where = aim.condition(user="user_id", time="created_at")
         if where is None:
@@ -99,7 +99,7 @@ class Erasing:
     async def uploads(self, run: Forgetting) -> None:
         """Erase pending uploads with their parts."""
         aim = run.aim
-        where = aim.condition(user="user_id", time="created_at") if aim.rooms else None
+        where = aim.condition(user="user_id", time="created_at") if aim.other_data else None
         async for page in run.pages("uploads", "id, filename", where, "id"):
             for id_, name in page:
                 parts = await run.threads.run(self._parts, aim.tenant, id_)
@@ -127,7 +127,7 @@ class Erasing:
         """Erase empty stores of users who are forgotten as a whole; clear the description of a store that contains the
         phrase."""
         aim = run.aim
-        if not (aim.whole or (aim.rooms and aim.text is not None)):
+        if not (aim.whole or (aim.other_data and aim.text is not None)):
             return
         where = replace(aim, since=None, until=None).condition(user="user_id")
         async for page in run.pages("vector_stores", "seq, id, name, description, metadata", where):

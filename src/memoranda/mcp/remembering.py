@@ -60,7 +60,7 @@ class Recalled(msgspec.Struct, kw_only=True):
 
 
 class RecallResult(msgspec.Struct, kw_only=True):
-    """`evidence` says whether the memories are likely to answer; `omitted` had no room within `max_tokens`; `degraded`
+    """`evidence` says whether the memories are likely to answer; `omitted` did not fit within `max_tokens`; `degraded`
     names what could not answer in full."""
 
     scopes: list[str]

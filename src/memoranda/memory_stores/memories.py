@@ -268,7 +268,7 @@ class StoreMemories:
         """Write the searchable text of a new or changed memory.
 
         Raises:
-            Conflict: somebody has written the same note into the channel of the store.
+            Conflict: a note of the same user with the same text is already in the channel of the store.
         """
         after = draft.row
 

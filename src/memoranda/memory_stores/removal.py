@@ -126,7 +126,7 @@ class Removal:
         """
         if run.aim.ids is not None:
             await self._deleted(run, run.aim.ids)
-        if run.aim.rooms:
+        if run.aim.other_data:
             await self._stores(run)
             await self._versions(run)
             await self._names(run)

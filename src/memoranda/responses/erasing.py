@@ -41,7 +41,7 @@ class Erasing:
     async def responses(self, run: Forgetting) -> None:
         """Responses with input, output, events and summary; those under way are ended first."""
         aim = run.aim
-        if not aim.rooms:
+        if not aim.other_data:
             return
         await self.engine.give_up(aim)
         columns = "seq, id, session_id, status, body, input, output, summary"
@@ -72,7 +72,7 @@ class Erasing:
     async def conversations(self, run: Forgetting) -> None:
         """Whole conversations, or the matching items in them, together with the summary of those items."""
         aim = run.aim
-        if not aim.rooms:
+        if not aim.other_data:
             return
         where = replace(aim, since=None, until=None).condition(user="user_id", session="id")
         async for page in run.pages("conversations", "seq, id, metadata, summary", where):
@@ -121,7 +121,7 @@ class Erasing:
     async def agents(self, run: Forgetting) -> None:
         """The profiles of users who are forgotten as a whole, and those that hold the phrase."""
         aim = run.aim
-        if not (aim.whole or (aim.rooms and aim.text is not None)):
+        if not (aim.whole or (aim.other_data and aim.text is not None)):
             return
         where = replace(aim, since=None, until=None).condition(user="user_id")
         async for page in run.pages("agents", "seq, id, name, body", where):

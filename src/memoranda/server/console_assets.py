@@ -68,9 +68,9 @@ def assets() -> Assets:
     shell = contents.pop(SHELL)
     scripts = {path: body.decode() for path, body in contents.items() if path.endswith(".js")}
     pages = {_name(path): path for path in scripts if _PAGE.fullmatch(path)}
-    made = bundles(scripts, MAIN, list(pages.values()))
+    bundled = bundles(scripts, MAIN, list(pages.values()))
     served = {path: body for path, body in contents.items() if path not in scripts}
-    served |= {path: text.encode() for path, text in made.items()}
+    served |= {path: text.encode() for path, text in bundled.items()}
     digest = sha256()
     for path, body in sorted(served.items()):
         digest.update(f"{path}\0{len(body)}\0".encode() + body)

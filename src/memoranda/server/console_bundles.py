@@ -47,16 +47,16 @@ def bundles(sources: Mapping[str, str], main: str, pages: Sequence[str]) -> dict
     for module in modules.values():
         if module.lazy and module.path not in shared:
             raise ValueError(f"{module.path} imports a page later; only what pages share may do that")
-    made = {main: f"export const {REGISTRY} = {{}};\n{_code(modules, shared)}"}
+    bundled = {main: f"export const {REGISTRY} = {{}};\n{_code(modules, shared)}"}
     for page in pages:
         own = [path for path in needed[page] if path not in shared]
         names = ", ".join(modules[page].exports)
         to_main = posixpath.relpath(main, posixpath.dirname(page))
-        made[page] = (
+        bundled[page] = (
             f'import {{ {REGISTRY} }} from "{to_main}";\n{_code(modules, own)}'
             f'export const {{ {names} }} = {REGISTRY}["{page}"];\n'
         )
-    return made
+    return bundled
 
 
 def closure(modules: Mapping[str, Module], *paths: str) -> list[str]:

@@ -19,7 +19,7 @@ Recent = Annotated[
     list[Said],
     Meta(
         max_length=1_000,
-        description="What was said last, the oldest first; the newest are kept where not all have room. Left out: "
+        description="What was said last, the oldest first; the newest are kept where not all fit. Left out: "
         "that of the session or channel that is named.",
         examples=[[{"role": "user", "content": "Mara comes to lunch."}]],
     ),

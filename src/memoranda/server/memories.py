@@ -239,7 +239,7 @@ ROUTES = (
         "GET", f"{AT}/stats", "Counts and sizes", stats, "admin", wire.MemoryStats | wire.ScopeStats,
         query=wire.StatsQuery,
     ),
-    Route("POST", f"{AT}/compact", "Start giving back room", compact, "admin", wire.JobObject, wire.CompactBody),
+    Route("POST", f"{AT}/compact", "Start a compaction", compact, "admin", wire.JobObject, wire.CompactBody),
     Route("POST", f"{AT}/reembed", "Start making vectors", reembed, "admin", wire.JobObject, wire.ReembedBody),
     Route(
         "POST", f"{AT}/move_index", "Start moving to another vector index", move_index, "operator", wire.JobObject,

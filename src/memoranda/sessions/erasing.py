@@ -74,7 +74,7 @@ def _erased(w: Writing, rows: Sequence[MessageRow]) -> dict[str, int]:
 async def erase_summaries(run: Forgetting) -> None:
     """Clear the summary fields of sessions that contain the phrase although no message does."""
     text = run.aim.text
-    if text is None or not run.aim.rooms or run.aim.bound:
+    if text is None or not run.aim.other_data or run.aim.bound:
         return
     lists = ("topics", "decisions", "open_questions", "action_items", "entities", "participants", "metadata")
     where = run.aim.condition(session="id", channel="channel_id", user="user_id")

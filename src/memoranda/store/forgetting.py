@@ -44,8 +44,8 @@ class Aim(msgspec.Struct, frozen=True):
     """What a request to forget selects. `places` are ids by `user`, `session`, `channel`, `agent`; `everything` is all
     of the tenant.
 
-    `own` is the user that the subject is `bound` to. Times are microseconds since 1970. `rooms` is True if the rows of
-    other packages than memories are selected, `messages` if the message log is."""
+    `own` is the user that the subject is `bound` to. Times are microseconds since 1970. `other_data` is True if the
+    rows of other packages than memories are selected, `messages` if the message log is."""
 
     subject: Subject
     where: Filter
@@ -57,7 +57,7 @@ class Aim(msgspec.Struct, frozen=True):
     since: int | None = None
     until: int | None = None
     text: Phrase | None = None
-    rooms: bool = False
+    other_data: bool = False
     messages: bool = False
 
     @property
@@ -68,7 +68,7 @@ class Aim(msgspec.Struct, frozen=True):
     @property
     def whole(self) -> bool:
         """True if everything ever said in these places is selected, and so their configuration, too."""
-        return self.rooms and self.since is None and self.until is None and self.text is None
+        return self.other_data and self.since is None and self.until is None and self.text is None
 
     def condition(
         self,
@@ -144,7 +144,7 @@ def aim_of(subject: Subject, ids: Sequence[str] | None, chosen: Forget) -> Aim:
         since=None if chosen.since is None else micros(chosen.since),
         until=None if chosen.until is None else micros(chosen.until),
         text=None if chosen.text is None else Phrase(chosen.text),
-        rooms=not memories_only and not kinds and chosen.source is None,
+        other_data=not memories_only and not kinds and chosen.source is None,
         messages=not memories_only and not other_source and (not kinds or MESSAGE in kinds),
     )
 
@@ -315,7 +315,7 @@ def contains_phrase(row: Record, phrase: Phrase) -> bool:
 async def erase_jobs(run: Forgetting) -> None:
     """Cancel jobs about erased objects, or whose payload or result contains the phrase, and blank their rows."""
     aim = run.aim
-    if not aim.rooms:
+    if not aim.other_data:
         return
     text = None if aim.bound else aim.text
     everything = aim.everything and aim.whole and not aim.bound

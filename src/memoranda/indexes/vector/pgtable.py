@@ -260,7 +260,7 @@ class Table:
         )
         (known, self.built), *_ = self._database.read(lambda c: c.select(sql))
         if known <= 0 and not self.rows:
-            some = f"SELECT count(*) FROM (SELECT 1 FROM {self.name} LIMIT {self._options.build_at}) AS held"
+            some = f"SELECT count(*) FROM (SELECT 1 FROM {self.name} LIMIT {self._options.build_at}) AS first_rows"
             known = self._database.read(lambda c: c.select(some))[0][0]
         self.rows = max(self.rows, int(known))
 

@@ -128,9 +128,9 @@ export function useMedia(query) {
  * @param {string} initial
  */
 export function kept(name, initial) {
-  const made = signal(localStorage.getItem(name) ?? initial);
-  made.subscribe((value) => localStorage.setItem(name, value));
-  return made;
+  const setting = signal(localStorage.getItem(name) ?? initial);
+  setting.subscribe((value) => localStorage.setItem(name, value));
+  return setting;
 }
 
 let lastId = 0;

@@ -24,15 +24,15 @@ export function View() {
   const { query } = usePlace();
   const asked = query.get("q") ?? "";
   const key = asked === "" ? null : JSON.stringify(bodyOf(query));
-  const made = useLoaded(key, (abort) => /** @type {Promise<import("../api.js").Result<Context>>} */ (post("/v1/context", bodyOf(query), { abort })));
+  const loaded = useLoaded(key, (abort) => /** @type {Promise<import("../api.js").Result<Context>>} */ (post("/v1/context", bodyOf(query), { abort })));
   return html`<div class="page scrolls">
     <header class="page-head"><h1>${t.context.title}</h1></header>
     <p class="quiet lead">${t.context.lead}</p>
-    <${Question} key=${asked} query=${query} busy=${made.loading} onAgain=${made.reload} />
-    <section class="result" aria-label=${t.context.title} aria-busy=${String(made.loading)}>
-      ${made.error ? html`<${Failed} error=${made.error} retry=${made.reload} />`
-        : made.data ? html`<${Prompt} context=${made.data} budget=${budgetOf(query)} tab=${query.get("tab") ?? "pieces"} />`
-        : made.loading ? html`<${Loading} lines=${8} />`
+    <${Question} key=${asked} query=${query} busy=${loaded.loading} onAgain=${loaded.reload} />
+    <section class="result" aria-label=${t.context.title} aria-busy=${String(loaded.loading)}>
+      ${loaded.error ? html`<${Failed} error=${loaded.error} retry=${loaded.reload} />`
+        : loaded.data ? html`<${Prompt} context=${loaded.data} budget=${budgetOf(query)} tab=${query.get("tab") ?? "pieces"} />`
+        : loaded.loading ? html`<${Loading} lines=${8} />`
         : html`<${Empty} title=${t.context.emptyTitle} body=${t.context.emptyBody} />`}
     </section>
   </div>`;

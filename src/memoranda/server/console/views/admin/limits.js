@@ -15,16 +15,16 @@ import { LimitsDialog } from "./limits_dialog.js";
  * @typedef {import("../../types.js").Quotas} Quotas
  * @typedef {import("../../types.js").Holdings} Holdings
  * @typedef {import("../../types.js").UsageReport} UsageReport
- * @typedef {{ quotas: Quotas, holdings: Holdings, report: UsageReport }} Held
+ * @typedef {{ quotas: Quotas, holdings: Holdings, report: UsageReport }} TenantUsage
  */
 
 const BYTES = ["max_storage_bytes", "max_file_bytes"];
 
 /**
  * @param {string | null} tenant @param {AbortSignal} abort
- * @returns {Promise<import("../../api.js").Result<Held>>}
+ * @returns {Promise<import("../../api.js").Result<TenantUsage>>}
  */
-async function held(tenant, abort) {
+async function usageOf(tenant, abort) {
   const since = new Date().toISOString().slice(0, 10);
   const [quotas, holdings, report] = await Promise.all([
     /** @type {Promise<import("../../api.js").Result<Quotas>>} */ (get("/v1/admin/quotas", { query: { tenant }, abort })),
@@ -40,16 +40,16 @@ async function held(tenant, abort) {
 /** @param {{ query: URLSearchParams, children: import("../../vendor/htm-preact.js").Child }} props */
 export function Limits({ query, children }) {
   const tenant = query.get("tenant");
-  const loaded = useLoaded(tenant ?? "", (abort) => held(tenant, abort));
+  const loaded = useLoaded(tenant ?? "", (abort) => usageOf(tenant, abort));
   return html`<div class="page scrolls">
     <header class="page-head">${children}</header>
     <div class="usage-bar"><${TenantInput} tenant=${tenant} /></div>
-    <${Loaded} of=${loaded} lines=${8}>${/** @param {Held} all */ (all) => html`<${Both} held=${all} onChanged=${loaded.reload} />`}<//>
+    <${Loaded} of=${loaded} lines=${8}>${/** @param {TenantUsage} usage */ (usage) => html`<${Both} usage=${usage} onChanged=${loaded.reload} />`}<//>
   </div>`;
 }
 
-/** @param {{ held: Held, onChanged: () => void }} props */
-function Both({ held: { quotas, holdings, report }, onChanged }) {
+/** @param {{ usage: TenantUsage, onChanged: () => void }} props */
+function Both({ usage: { quotas, holdings, report }, onChanged }) {
   const operator = useOperator();
   const [editing, setEditing] = useState(/** @type {"" | "quotas" | "spending"} */ (""));
   const { tenant } = quotas;

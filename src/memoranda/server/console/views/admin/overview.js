@@ -16,28 +16,28 @@ import { t } from "../../strings.js";
 
 /** @param {{ query: URLSearchParams, children: import("../../vendor/htm-preact.js").Child }} props */
 export function Overview({ children }) {
-  const stats = useLoaded("stats", (abort) => /** @type {Promise<import("../../api.js").Result<Stats>>} */ (get("/v1/memories/stats", { abort })));
+  const loaded = useLoaded("stats", (abort) => /** @type {Promise<import("../../api.js").Result<Stats>>} */ (get("/v1/memories/stats", { abort })));
   const missing = useLoaded("missing", (abort) => /** @type {Promise<import("../../api.js").Result<Missing>>} */ (get("/v1/backfills", { abort })));
   return html`<div class="page scrolls">
     <header class="page-head">${children}</header>
     <${Health} />
-    <${Loaded} of=${stats} lines=${8}>${/** @param {Stats} held */ (held) => html`
+    <${Loaded} of=${loaded} lines=${8}>${/** @param {Stats} stats */ (stats) => html`
       <div class="panels">
         <section class="card panel-card"><h2>${t.admin.memories}</h2>
           <${Pairs} pairs=${[
-            [t.admin.memories, held.memories.toLocaleString()], [t.admin.characters, held.characters.toLocaleString()], [t.admin.chunks, held.chunks.toLocaleString()],
-            ...Object.entries(held.by_kind).map(([kind, n]) => [t.kinds[kind] ?? kind, n.toLocaleString()]),
+            [t.admin.memories, stats.memories.toLocaleString()], [t.admin.characters, stats.characters.toLocaleString()], [t.admin.chunks, stats.chunks.toLocaleString()],
+            ...Object.entries(stats.by_kind).map(([kind, n]) => [t.kinds[kind] ?? kind, n.toLocaleString()]),
           ]} /></section>
         <section class="card panel-card"><h2>${t.admin.indexes}</h2>
           <${Pairs} pairs=${[
-            [t.admin.model, html`<span class="mono id">${held.model}</span>`], [t.admin.dimension, held.dimension.toLocaleString()],
-            [t.admin.vectors, t.admin.ofRows(held.indexed_vectors, held.vectors)], [t.admin.words, held.indexed_words.toLocaleString()],
-            [t.admin.unembedded, held.unembedded.toLocaleString()], [t.admin.behind, held.behind.length ? held.behind.map((side) => html`<${Badge} tone="warn">${side}<//> `) : t.none],
+            [t.admin.model, html`<span class="mono id">${stats.model}</span>`], [t.admin.dimension, stats.dimension.toLocaleString()],
+            [t.admin.vectors, t.admin.ofRows(stats.indexed_vectors, stats.vectors)], [t.admin.words, stats.indexed_words.toLocaleString()],
+            [t.admin.unembedded, stats.unembedded.toLocaleString()], [t.admin.behind, stats.behind.length ? stats.behind.map((side) => html`<${Badge} tone="warn">${side}<//> `) : t.none],
           ]} />
           <h3>${t.admin.missing}</h3>
           <${Loaded} of=${missing} lines=${2}>${/** @param {Missing} found */ (found) => html`<${Pairs} pairs=${/** @type {("unembedded" | "summaries" | "query_logs")[]} */ (["unembedded", "summaries", "query_logs"]).map((name) => [t.admin.missingOf[name] ?? name, found[name].toLocaleString()])} />`}<//></section>
       </div>
-      <${Folder} stats=${held} />`}<//>
+      <${Folder} stats=${stats} />`}<//>
   </div>`;
 }
 

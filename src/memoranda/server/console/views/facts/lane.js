@@ -1,4 +1,4 @@
-// One chain of versions: the text that held at the day, and a bar for the time of each version.
+// One chain of versions: the text that is valid on the day, and a bar for the time of each version.
 import { html } from "../../ui/core.js";
 import { Badge } from "../../ui/badge.js";
 import { addressWith, setQuery } from "../../router.js";
@@ -28,11 +28,11 @@ export function Axis({ first, at }) {
 /** @param {{ chain: Chain, first: number, at: string | null, openId: string | null, person: boolean }} props */
 export function Lane({ chain, first, at, openId, person }) {
   const moment = momentAt(at);
-  const held = chain.facts.filter(({ holds }) => holds);
+  const valid = chain.facts.filter(({ holds }) => holds);
   const begun = chain.facts.filter((fact) => fact.begins <= moment);
-  const fact = /** @type {Fact} */ (held[held.length - 1] ?? begun[begun.length - 1] ?? chain.facts[0]);
+  const fact = /** @type {Fact} */ (valid[valid.length - 1] ?? begun[begun.length - 1] ?? chain.facts[0]);
   const { memory } = fact;
-  const state = held.length > 0 ? "holds" : begun.length === 0 ? "notYet" : memory.archived_at === null ? "over" : "archived";
+  const state = valid.length > 0 ? "holds" : begun.length === 0 ? "notYet" : memory.archived_at === null ? "over" : "archived";
   const open = chain.facts.some((one) => one.memory.id === openId);
   /** @param {MouseEvent} event */
   const show = (event) => {
@@ -59,5 +59,5 @@ export function Lane({ chain, first, at, openId, person }) {
 function Span({ fact, first }) {
   const left = place(fact.begins, first);
   const right = place(fact.ends ?? Date.now(), first);
-  return html`<span class=${`span ${fact.holds ? "held" : ""}`} style=${{ left: `${left}%`, width: `${Math.max(0, right - left)}%` }} />`;
+  return html`<span class=${`span ${fact.holds ? "valid" : ""}`} style=${{ left: `${left}%`, width: `${Math.max(0, right - left)}%` }} />`;
 }
