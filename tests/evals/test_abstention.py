@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from memoranda.app.evals import abstention, longmemeval
+from memoranda.app.evals.abstention import ANSWERED, ELSEWHERE, NEVER_SAID, Case
+from memoranda.cli.evals.command import app
 from memoranda.errors import InvalidInput
-from memoranda.evals import abstention, longmemeval
-from memoranda.evals.abstention import ANSWERED, ELSEWHERE, NEVER_SAID, Case
-from memoranda.evals.cli import app
 from memoranda.store.retrieval.evidence import Features
 
 

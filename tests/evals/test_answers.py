@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from memoranda.app.evals.answers import matches, share_of_terms
+from memoranda.cli.evals.command import app
 from memoranda.errors import InvalidInput
-from memoranda.evals.answers import matches, share_of_terms
-from memoranda.evals.cli import app
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from memoranda.evals import assistant, contexts
-from memoranda.evals.cli import app
+from memoranda.app.evals import assistant, contexts
+from memoranda.cli.evals.command import app
 
 
 def test_a_larger_context_has_more_of_what_answers() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import typer
 
-from memoranda.evals.cli import app
-from memoranda.evals.report import MEASURES
+from memoranda.app.evals.report import MEASURES
+from memoranda.cli.evals.command import app
 
 TEXT = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text("utf-8")
 
@@ -16,7 +16,7 @@ def test_every_command_and_option_is_documented() -> None:
     group = typer.main.get_command(app)
     commands = group.commands  # type: ignore[attr-defined]
     sets = {"synthetic", "assistant", "locomo", "beir"}
-    assert set(commands) == sets | {"fit", "freshness", "contexts", "abstention", "answers", "facts"}
+    assert set(commands) == sets | {"fit", "freshness", "contexts", "abstention", "answers", "facts", "own"}
     for name, command in commands.items():
         assert f"memoranda eval {name}" in TEXT
         for parameter in command.params:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from memoranda.app.evals.facts import BUNDLED, read, report
+from memoranda.cli.evals.command import app
 from memoranda.errors import InvalidInput
-from memoranda.evals.cli import app
-from memoranda.evals.facts import BUNDLED, read, report
 from memoranda.types import Memory
 
 SET = """

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from memoranda.app.evals import assistant, freshness
+from memoranda.app.evals.dataset import Dataset
+from memoranda.cli.evals.command import app
 from memoranda.errors import InvalidInput
-from memoranda.evals import assistant, freshness
-from memoranda.evals.cli import app
-from memoranda.evals.dataset import Dataset
 from memoranda.types import NewMemory
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoranda.evals import metrics
+from memoranda.app.evals import metrics
 
 RANKED = ["a", "x", "b", "y", "c"]
 RELEVANT = {"a", "b", "c", "d"}

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from memoranda.app.evals import beir, locomo, synthetic
 from memoranda.errors import InvalidInput
-from memoranda.evals import beir, locomo, synthetic
 
 DATA = Path(os.environ.get("MEMORANDA_EVAL_DATA", Path(__file__).parents[3] / "shared" / "data"))
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from memoranda.app.evals.dataset import Question
+from memoranda.app.evals.fit import Example, fitted, left_out, ranked
 from memoranda.cli.app import app
-from memoranda.evals.dataset import Question
-from memoranda.evals.fit import Example, fitted, left_out, ranked
 from memoranda.store.retrieval.rerank_weights import FEATURES, Weights, load
 
 WANTED = {"recall@5", "recall@10", "hit@10", "ndcg@10", "mrr"}

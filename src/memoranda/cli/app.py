@@ -119,7 +119,7 @@ COMMANDS = {
         "Remember a sample conversation and Memoranda's own documents, then answer questions about them.",
     ),
     "eval": (
-        "memoranda.evals.cli:app",
+        "memoranda.cli.evals.command:app",
         "Measure how well recall works on questions whose answers are known.",
     ),
     "version": ("memoranda.cli.app:version_command", "Print the version."),

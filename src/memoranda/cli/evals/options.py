@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from enum import StrEnum
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Concatenate
 
+import msgspec
 import typer
 from msgspec.structs import replace
 
+from memoranda.app.evals import beir, locomo, longmemeval
+from memoranda.app.evals.dataset import Dataset
 from memoranda.errors import InvalidInput
-from memoranda.evals import beir, locomo, longmemeval
-from memoranda.evals.dataset import Dataset
 from memoranda.store.retrieval.rerank_weights import RERANKS
 
 
@@ -67,6 +71,42 @@ DumpOption = Annotated[
     Path | None, typer.Option("--dump", metavar="FILE", help="Write one JSON line per question and mode.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
+
+
+class SearchOptions(msgspec.Struct, frozen=True):
+    """The options of the commands that measure a search."""
+
+    mode: ModeOption = Mode.HYBRID
+    embedder: EmbedderOption = None
+    limit: LimitOption = None
+    depth: DepthOption = 10
+    dense_weight: WeightOption = None
+    rerank: RerankOption = None
+    recency: RecencyOption = None
+    times: TimesOption = None
+    enrich: EnrichOption = None
+    ablate: AblateOption = False
+    data: DataOption = ":memory:"
+    dump: DumpOption = None
+    json: JsonOption = False
+
+
+SEARCH_OPTIONS = inspect.signature(SearchOptions, eval_str=True).parameters
+
+
+def search_options(command: Callable[Concatenate[SearchOptions, ...], None]) -> Callable[..., None]:
+    """Give a command the options of `SearchOptions`, which it takes as its first argument. Typer sees the options after
+    the command's own."""
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        options = SearchOptions(**{name: values.pop(name) for name in SEARCH_OPTIONS})
+        command(options, **values)
+
+    signature = inspect.signature(command, eval_str=True)
+    own = list(signature.parameters.values())[1:]
+    run.__signature__ = signature.replace(parameters=[*own, *SEARCH_OPTIONS.values()])  # type: ignore[attr-defined]
+    return run
 
 
 def any_dataset(path: Path) -> Dataset:

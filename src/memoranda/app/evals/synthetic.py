@@ -8,8 +8,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from memoranda.app.evals.dataset import Dataset, Question
+from memoranda.app.evals.reading import read_yaml
 from memoranda.errors import InvalidInput
-from memoranda.evals.dataset import Dataset, Question, read_yaml
 from memoranda.types import NewMemory
 
 BUNDLED = Path(__file__).parent / "synthetic.yaml"

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from memoranda.app.evals import metrics
+from memoranda.app.evals.dataset import Dataset, Question
+from memoranda.app.evals.run import Progress
 from memoranda.app.memoranda import Memoranda
 from memoranda.errors import InvalidInput
-from memoranda.evals import metrics
-from memoranda.evals.dataset import Dataset, Question
-from memoranda.evals.run import Progress
 from memoranda.sessions.values import NewMessage
 from memoranda.store.ingest import Ingest
 from memoranda.store.validation import Draft

@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from memoranda.app.evals.abstention import calibration_error
+from memoranda.app.evals.reading import read_yaml
+from memoranda.app.evals.run import Progress
 from memoranda.app.memoranda import Memoranda
 from memoranda.errors import InvalidInput
-from memoranda.evals.abstention import calibration_error
-from memoranda.evals.dataset import read_yaml
-from memoranda.evals.run import Progress
 from memoranda.sessions.values import NewMessage
 from memoranda.text.terms import terms
 from memoranda.types import Memory

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from memoranda.evals.run import Asking
+from memoranda.app.evals.run import Asking
 
 OFF = {"rerank": "off", "recency": "off", "times": False, "enrich": False}
 """Every switch off: keyword search and vector search, fused."""

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from memoranda.app.evals.dataset import Dataset, Question
+from memoranda.app.evals.reading import read_json
 from memoranda.errors import InvalidInput
-from memoranda.evals.dataset import Dataset, Question, read_json
 from memoranda.types import NewMemory
 
 

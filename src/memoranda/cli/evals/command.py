@@ -11,30 +11,28 @@ import msgspec
 import typer
 from msgspec.structs import replace
 
-from memoranda.errors import InvalidInput
-from memoranda.evals import ablate as ablation
-from memoranda.evals import assistant, beir, fit, locomo, measures, report, synthetic
-from memoranda.evals.dataset import Dataset
-from memoranda.evals.options import (
-    AblateOption,
+from memoranda.app.evals import ablate as ablation
+from memoranda.app.evals import assistant, beir, fit, locomo, report, synthetic
+from memoranda.app.evals.dataset import Dataset
+from memoranda.app.evals.run import Asking, Progress, Run, Written, ask
+from memoranda.app.evals.written import written
+from memoranda.cli.evals import measures
+from memoranda.cli.evals.options import (
     DataOption,
     DepthOption,
     DumpOption,
     EmbedderOption,
-    EnrichOption,
     JsonOption,
     LimitOption,
     Mode,
-    ModeOption,
-    RecencyOption,
-    RerankOption,
+    SearchOptions,
     Style,
-    TimesOption,
-    WeightOption,
     limited,
+    search_options,
 )
-from memoranda.evals.run import Asking, Progress, Run, Written, ask, written
-from memoranda.evals.terminal import show, shown_progress
+from memoranda.cli.evals.own import own
+from memoranda.cli.evals.terminal import show, shown_progress
+from memoranda.errors import InvalidInput
 from memoranda.store.retrieval.rerank_weights import RERANKS, Weights
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -43,42 +41,15 @@ app.command("abstention")(measures.abstention_command)
 app.command("answers")(measures.answers_command)
 app.command("contexts")(measures.contexts_command)
 app.command("facts")(measures.facts_command)
+app.command("own")(own)
 
 
 @app.callback(invoke_without_command=True)
-def bundled(
-    context: typer.Context,
-    mode: ModeOption = Mode.HYBRID,
-    embedder: EmbedderOption = None,
-    limit: LimitOption = None,
-    depth: DepthOption = 10,
-    dense_weight: WeightOption = None,
-    rerank: RerankOption = None,
-    recency: RecencyOption = None,
-    times: TimesOption = None,
-    enrich: EnrichOption = None,
-    ablate: AblateOption = False,
-    data: DataOption = ":memory:",
-    dump: DumpOption = None,
-    json: JsonOption = False,
-) -> None:
+@search_options
+def bundled(options: SearchOptions, context: typer.Context) -> None:
     """Measure how well recall works on questions whose answers are known. Without a command: the bundled set."""
     if context.invoked_subcommand is None:
-        synthetic_command(
-            mode,
-            embedder,
-            limit,
-            depth,
-            dense_weight,
-            rerank,
-            recency,
-            times,
-            enrich,
-            ablate,
-            data,
-            dump,
-            json,
-        )
+        _evaluate(synthetic.read(), options)
         return
     for name in context.params:
         source = context.get_parameter_source(name)
@@ -90,90 +61,38 @@ def bundled(
 
 
 @app.command("synthetic")
-def synthetic_command(
-    mode: ModeOption = Mode.HYBRID,
-    embedder: EmbedderOption = None,
-    limit: LimitOption = None,
-    depth: DepthOption = 10,
-    dense_weight: WeightOption = None,
-    rerank: RerankOption = None,
-    recency: RecencyOption = None,
-    times: TimesOption = None,
-    enrich: EnrichOption = None,
-    ablate: AblateOption = False,
-    data: DataOption = ":memory:",
-    dump: DumpOption = None,
-    json: JsonOption = False,
-) -> None:
+@search_options
+def synthetic_command(options: SearchOptions) -> None:
     """The bundled set: memories with near misses written beside them (look at k=1 and at noise)."""
-    asking = Asking(mode.value, depth, dense_weight, rerank, recency, times, enrich)
-    _evaluate(synthetic.read(), _ways(asking, ablate), embedder, limit, data, dump, json)
+    _evaluate(synthetic.read(), options)
 
 
 @app.command("assistant")
-def assistant_command(
-    mode: ModeOption = Mode.HYBRID,
-    embedder: EmbedderOption = None,
-    limit: LimitOption = None,
-    depth: DepthOption = 10,
-    dense_weight: WeightOption = None,
-    rerank: RerankOption = None,
-    recency: RecencyOption = None,
-    times: TimesOption = None,
-    enrich: EnrichOption = None,
-    ablate: AblateOption = False,
-    data: DataOption = ":memory:",
-    dump: DumpOption = None,
-    json: JsonOption = False,
-) -> None:
+@search_options
+def assistant_command(options: SearchOptions) -> None:
     """The bundled set: memories with near misses written beside them (look at k=1 and at noise)."""
-    asking = Asking(mode.value, depth, dense_weight, rerank, recency, times, enrich)
-    _evaluate(assistant.read(), _ways(asking, ablate), embedder, limit, data, dump, json)
+    _evaluate(assistant.read(), options)
 
 
 @app.command("locomo")
+@search_options
 def locomo_command(
+    options: SearchOptions,
     file: Annotated[Path, typer.Argument(help="A LoCoMo-style JSON file.")],
-    mode: ModeOption = Mode.HYBRID,
-    embedder: EmbedderOption = None,
-    limit: LimitOption = None,
-    depth: DepthOption = 10,
-    dense_weight: WeightOption = None,
-    rerank: RerankOption = None,
-    recency: RecencyOption = None,
-    times: TimesOption = None,
-    enrich: EnrichOption = None,
-    ablate: AblateOption = False,
-    data: DataOption = ":memory:",
-    dump: DumpOption = None,
-    json: JsonOption = False,
 ) -> None:
     """Long conversations: find the turns that answer a question. `all` is categories 1 to 4."""
-    asking = Asking(mode.value, depth, dense_weight, rerank, recency, times, enrich)
-    _evaluate(locomo.read(file), _ways(asking, ablate), embedder, limit, data, dump, json)
+    _evaluate(locomo.read(file), options)
 
 
 @app.command("beir")
+@search_options
 def beir_command(
+    options: SearchOptions,
     folder: Annotated[Path, typer.Argument(help="A folder with corpus.jsonl, queries.jsonl and qrels.")],
     split: Annotated[str, typer.Option("--split", help="Which judgements: qrels/SPLIT.tsv.")] = "test",
-    mode: ModeOption = Mode.HYBRID,
-    embedder: EmbedderOption = None,
-    limit: LimitOption = None,
-    depth: DepthOption = 10,
-    dense_weight: WeightOption = None,
-    rerank: RerankOption = None,
-    recency: RecencyOption = None,
-    times: TimesOption = None,
-    enrich: EnrichOption = None,
-    ablate: AblateOption = False,
-    data: DataOption = ":memory:",
-    dump: DumpOption = None,
-    json: JsonOption = False,
 ) -> None:
     """Documents: a folder in the form of the BEIR benchmark."""
-    asking = Asking(mode.value, depth, dense_weight, rerank, recency, times, enrich)
-    _evaluate(beir.read(folder, split), _ways(asking, ablate), embedder, limit, data, dump, json)
+    _evaluate(beir.read(folder, split), options)
 
 
 @app.command("fit")
@@ -228,33 +147,30 @@ async def _fit(
     return stored, runs, weights
 
 
-def _ways(asking: Asking, ablate: bool) -> list[Asking]:
+def _ways(options: SearchOptions) -> list[Asking]:
     """Return the configurations that the options select."""
-    if asking.rerank is not None and asking.rerank not in RERANKS:
+    if options.rerank is not None and options.rerank not in RERANKS:
         raise InvalidInput("--rerank", f"must be one of {', '.join(RERANKS)}")
-    if asking.recency not in (None, "off", "decay", "boost"):
+    if options.recency not in (None, "off", "decay", "boost"):
         raise InvalidInput("--recency", "must be one of off, decay, boost")
-    if ablate:
+    asking = Asking(
+        options.mode.value, options.depth, options.dense_weight, options.rerank, options.recency, options.times,
+        options.enrich,
+    )  # fmt: skip
+    if options.ablate:
         return list(ablation.switched(asking))
-    modes = ["words", "dense", "hybrid"] if asking.mode == "all" else [asking.mode]
+    modes = ["words", "dense", "hybrid"] if options.mode is Mode.ALL else [options.mode.value]
     return [replace(asking, mode=mode) for mode in modes]
 
 
-def _evaluate(
-    dataset: Dataset,
-    ways: Sequence[Asking],
-    embedder: str | None,
-    limit: int | None,
-    data: str,
-    dump: Path | None,
-    json: bool,
-) -> None:
-    dataset = limited(dataset, limit)
+def _evaluate(dataset: Dataset, options: SearchOptions) -> None:
+    ways = _ways(options)
+    dataset = limited(dataset, options.limit)
     with shown_progress() as progress:
-        stored, runs = asyncio.run(_run(dataset, ways, embedder, data, progress))
-    if dump is not None:
-        _write(dump, "--dump", [line for run in runs for line in report.dump(run)])
-    if json:
+        stored, runs = asyncio.run(_run(dataset, ways, options.embedder, options.data, progress))
+    if options.dump is not None:
+        _write(options.dump, "--dump", [line for run in runs for line in report.dump(run)])
+    if options.json:
         typer.echo(msgspec.json.encode(report.as_json(dataset, stored, runs)).decode())
     else:
         show(dataset, stored, runs)

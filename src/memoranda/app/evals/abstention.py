@@ -9,10 +9,11 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from memoranda.app.evals import assistant, synthetic
+from memoranda.app.evals.dataset import Dataset, Question
+from memoranda.app.evals.run import Progress, Written
+from memoranda.app.evals.written import written
 from memoranda.app.memoranda import Memoranda
-from memoranda.evals import assistant, synthetic
-from memoranda.evals.dataset import Dataset, Question
-from memoranda.evals.run import Progress, Written, written
 from memoranda.store.retrieval.evidence import LOOKED_AT, Features, Result, evidence, features
 from memoranda.store.rows import memory_speaker
 from memoranda.types import NewMemory

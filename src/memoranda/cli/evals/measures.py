@@ -10,10 +10,16 @@ from typing import Annotated, TypeVar
 import msgspec
 import typer
 
-from memoranda.errors import InvalidInput
-from memoranda.evals import abstention, answers, contexts, facts, freshness, locomo
-from memoranda.evals.options import DataOption, EmbedderOption, JsonOption, LimitOption, any_dataset, limited
-from memoranda.evals.terminal import (
+from memoranda.app.evals import abstention, answers, contexts, facts, freshness, locomo
+from memoranda.cli.evals.options import (
+    DataOption,
+    EmbedderOption,
+    JsonOption,
+    LimitOption,
+    any_dataset,
+    limited,
+)
+from memoranda.cli.evals.terminal import (
     show_abstention,
     show_answers,
     show_contexts,
@@ -21,6 +27,7 @@ from memoranda.evals.terminal import (
     show_freshness,
     shown_progress,
 )
+from memoranda.errors import InvalidInput
 
 T = TypeVar("T")
 
@@ -98,7 +105,7 @@ def answers_command(
     data: DataOption = ":memory:",
     json: JsonOption = False,
 ) -> None:
-    """Return True if responses answer: with the configured language model, or with quotes where there is none."""
+    """Measure whether responses answer: with the configured language model, or with quotes where there is none."""
     dataset = abstention.spread(limited(any_dataset(path), None), limit)
     with shown_progress() as progress:
         result = asyncio.run(
@@ -115,7 +122,7 @@ def contexts_command(
     data: DataOption = ":memory:",
     json: JsonOption = False,
 ) -> None:
-    """Return True if contexts of 500, 1 000 and 2 000 tokens have what answers, beside a search in as many tokens."""
+    """Measure whether contexts of 500, 1 000 and 2 000 tokens contain the answer, beside a search in as many tokens."""
     dataset = limited(locomo.read(file), limit)
     with shown_progress() as progress:
         result = asyncio.run(
@@ -130,7 +137,7 @@ def facts_command(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Return True if the right facts are extracted: with the configured language model, or by rules where there is
+    """Measure whether the right facts are extracted: with the configured language model, or by rules where there is
     none."""
     path = facts.BUNDLED if file is None else file
     cases = facts.read(path)

@@ -8,8 +8,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from memoranda.app.evals.dataset import Dataset, Question, Unresolved
+from memoranda.app.evals.reading import read_json
 from memoranda.errors import InvalidInput
-from memoranda.evals.dataset import Dataset, Question, Unresolved, read_json
 from memoranda.types import NewMemory
 
 TITLES = {"1": "multi-hop", "2": "temporal", "3": "open-domain", "4": "single-hop", "5": "adversarial"}

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 import msgspec
 
+from memoranda.app.evals.dataset import Dataset, Question, Unresolved
 from memoranda.errors import InvalidInput
-from memoranda.evals.dataset import Dataset, Question, Unresolved
 from memoranda.types import NewMemory
 
 T = TypeVar("T")

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 
 import msgspec
 
+from memoranda.app.evals.dataset import Dataset, Question
+from memoranda.app.evals.run import Progress
+from memoranda.app.evals.written import written
 from memoranda.app.memoranda import Memoranda
 from memoranda.errors import InvalidInput
-from memoranda.evals.dataset import Dataset, Question
-from memoranda.evals.run import Progress, written
 from memoranda.providers.chat.base import Ask
 from memoranda.providers.chat.said import said
 from memoranda.responses.items import text_of

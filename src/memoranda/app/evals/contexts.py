@@ -8,11 +8,12 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from memoranda.app.evals import metrics
+from memoranda.app.evals.dataset import Dataset, Question
+from memoranda.app.evals.run import Progress, Written
+from memoranda.app.evals.written import written
 from memoranda.app.memoranda import Memoranda
 from memoranda.contexts.telling import listed, memory_text
-from memoranda.evals import metrics
-from memoranda.evals.dataset import Dataset, Question
-from memoranda.evals.run import Progress, Written, written
 from memoranda.text import tokens
 
 BUDGETS = (500, 1_000, 2_000)

@@ -10,14 +10,14 @@ from rich.progress import Progress as Bars
 from rich.progress import TaskID
 from rich.table import Table
 
-from memoranda.evals import report
-from memoranda.evals.abstention import Abstention
-from memoranda.evals.answers import AnswerReport
-from memoranda.evals.contexts import ContextReport
-from memoranda.evals.dataset import Dataset
-from memoranda.evals.facts import FactReport
-from memoranda.evals.freshness import Freshness
-from memoranda.evals.run import Progress, Run, Written
+from memoranda.app.evals import report
+from memoranda.app.evals.abstention import Abstention
+from memoranda.app.evals.answers import AnswerReport
+from memoranda.app.evals.contexts import ContextReport
+from memoranda.app.evals.dataset import Dataset
+from memoranda.app.evals.facts import FactReport
+from memoranda.app.evals.freshness import Freshness
+from memoranda.app.evals.run import Progress, Run, Written
 
 PLAIN_WIDTH = 200
 """The width of output to a file, so that no table is folded."""

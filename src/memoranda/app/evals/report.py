@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from memoranda.evals import metrics
-from memoranda.evals.dataset import Dataset
-from memoranda.evals.run import Answer, Run, Written
+from memoranda.app.evals import metrics
+from memoranda.app.evals.dataset import Dataset
+from memoranda.app.evals.run import Answer, Run, Written
 
 CUTS = (1, 3, 5, 10, 20, 50, 100)
 """The cut-offs of measures; those beyond the requested depth are left out."""

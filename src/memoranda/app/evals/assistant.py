@@ -7,8 +7,9 @@ from pathlib import Path
 
 import msgspec
 
+from memoranda.app.evals.dataset import Dataset, Question
+from memoranda.app.evals.reading import read_yaml
 from memoranda.errors import InvalidInput
-from memoranda.evals.dataset import Dataset, Question, read_yaml
 from memoranda.types import NewMemory
 
 BUNDLED = Path(__file__).parent / "assistant.yaml"

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from memoranda.app.memoranda import Memoranda
+from memoranda.app.evals.dataset import Dataset, Question
 from memoranda.errors import InvalidInput
-from memoranda.evals.dataset import Dataset, Question
 from memoranda.memories.memories import Memories
 from memoranda.types import Hit, NewMemory
 
@@ -70,23 +68,12 @@ class Written(msgspec.Struct, frozen=True):
     per_cpu_second: float | None
 
 
-@asynccontextmanager
-async def written(
-    dataset: Dataset, *, embedder: str | None, data: str, progress: Progress
-) -> AsyncIterator[tuple[Memoranda, Written]]:
-    """Store the dataset; yield the open product and what was stored.
-
-    `embedder` is a URL, None the configured one. `data` is a folder, or `:memory:`; memories that the folder
-    already has are not embedded again.
-    """
-    settings: dict[str, object] = {"cache_size": max(1_000, len(dataset.questions))}
-    if embedder is not None:
-        settings["url"] = embedder
-    async with await Memoranda.open(data, embedder=settings) as product:
-        yield product, await _write(product.memories, dataset, progress)
+def unreported(step: str, done: int, total: int) -> None:
+    """Report no progress."""
 
 
-async def _write(memories: Memories, dataset: Dataset, progress: Progress) -> Written:
+async def write(memories: Memories, dataset: Dataset, progress: Progress = unreported) -> Written:
+    """Store the memories of a dataset, in their order."""
     keys: dict[str, list[str]] = {}
     created = 0
     began = time.process_time()
@@ -120,16 +107,17 @@ async def ask(
     answers: list[Answer] = []
     spent: list[float] = []
     for number, question in enumerate(questions, start=1):
-        await _search(memories, question, asking)
+        await search_as(memories, question, asking)
         began = time.process_time()
-        hits, degraded = await _search(memories, question, asking)
+        hits, degraded = await search_as(memories, question, asking)
         spent.append(time.process_time() - began)
         answers.append(_answer(question, hits, degraded, stored))
         progress(f"asking, {asking.label}", number, len(questions))
     return Run(asking, answers, 1_000 * statistics.median(spent) if spent else None)
 
 
-async def _search(memories: Memories, question: Question, asking: Asking) -> tuple[list[Hit], list[str]]:
+async def search_as(memories: Memories, question: Question, asking: Asking) -> tuple[list[Hit], list[str]]:
+    """Return the hits for a question, without a floor, and the degraded parts."""
     weights = None
     if asking.dense_weight is not None:
         weights = {"dense": asking.dense_weight, "words": 1.0 - asking.dense_weight}

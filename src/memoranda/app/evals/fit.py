@@ -8,10 +8,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from memoranda.app.evals.dataset import Dataset, Question
+from memoranda.app.evals.run import Answer, Progress, Written
 from memoranda.app.memoranda import Memoranda
 from memoranda.clock import now_micros
-from memoranda.evals.dataset import Dataset, Question
-from memoranda.evals.run import Answer, Progress, Written
 from memoranda.filters import all_of
 from memoranda.store.access import scopes_filter, selection_filter
 from memoranda.store.retrieval.candidates import Target

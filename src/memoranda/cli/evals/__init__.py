@@ -1,0 +1,1 @@
+"""`memoranda eval`: measures how well the product retrieves and answers."""
