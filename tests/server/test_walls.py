@@ -95,6 +95,11 @@ CASES: dict[str, Case] = {
     "POST /v1/memories/near_duplicates": selections,
     "POST /v1/memories/facets": selections,
     "POST /v1/memories/projection": selections,
+    "POST /v1/evaluations": lambda id_: [
+        Ask({"questions": [{"query": "green kettle", "relevant": [id_], "scopes": ["session:s"]}]}),
+        Ask({"questions": [{"query": "green kettle", "relevant": ["x"], "misleading": [id_]}]}),
+        Ask({"set": "assistant"}),
+    ],
     "POST /v1/memories/consolidate": selections,
     "POST /v1/memories/sweep": lambda id_: [Ask()],
     "GET /v1/memories/timeline": lambda id_: [

@@ -29,6 +29,9 @@ def valid_requests(ids: dict[str, str]) -> dict[str, dict[str, Any]]:
                 "recent": [{"role": "user", "content": "hello"}],
             }
         },
+        "POST /v1/evaluations": {
+            "json": {"set": "assistant", "configurations": [{"mode": "words"}], "limit": 2}
+        },
         "POST /v1/backfills": {"json": {"what": "summaries"}},
         "POST /v1/embeddings": {"json": {"model": "hash-64", "input": "a"}},
         "POST /v1/memories/move_index": {"json": {"to": "memory:?engine=float"}},

@@ -13,6 +13,7 @@ import pytest
 import memoranda.client.client
 from memoranda import errors
 from memoranda.app import blocking
+from memoranda.app.evals.evaluation import EvaluationQuestion, SearchConfiguration
 from memoranda.client import Client
 from memoranda.types import NewMemory, Query
 
@@ -195,3 +196,15 @@ def test_facts_and_responses_are_the_same_both_ways(client: Client, local: Any) 
         return [answer, seen, opened.facts.extract("tea"), opened.facts.sweep()]
 
     assert told(client) == told(local)
+
+
+def test_evaluations_are_the_same_both_ways(client: Client, local: Any) -> None:
+    def evaluated(product: Any, memories: Any) -> Any:
+        memories.add_many([{"content": "the kettle is green", "id": "k"}, {"content": "a car", "id": "c"}])
+        questions = [
+            EvaluationQuestion(query="green kettle", relevant=["k"]),
+            {"query": "car", "relevant": ["c"]},
+        ]
+        return product.evaluate(questions, [{"name": "A"}, SearchConfiguration(mode="words")], limit=2)
+
+    assert evaluated(client, client) == evaluated(local, local.memories)

@@ -91,8 +91,8 @@ def files_url(config: Config) -> str:
     return config.files.url or ("database:" if beside else "folder:")
 
 
-def wire(config: Config, threads: Threads) -> Wired:
-    """Open everything that the configuration names.
+def wire(config: Config, threads: Threads, own: Embedder | None = None) -> Wired:
+    """Open everything that the configuration names; `own` is an embedder in place of the configured one.
 
     Raises:
         ConfigError: a URL, a model or an option is wrong.
@@ -103,7 +103,7 @@ def wire(config: Config, threads: Threads) -> Wired:
     folder = folder_of(config)
     lock = None if folder is None else FolderLock(folder)
     try:
-        return _wire(config, folder, threads, lock)
+        return _wire(config, folder, threads, lock, own)
     except BaseException:
         if lock is not None:
             lock.release()
@@ -124,9 +124,12 @@ def _elsewhere(url: str) -> bool:
     return scheme in IN_SERVERS or (scheme == "folder" and bool(rest))
 
 
-def _wire(config: Config, folder: Path | None, threads: Threads, lock: FolderLock | None) -> Wired:
+def _wire(
+    config: Config, folder: Path | None, threads: Threads, lock: FolderLock | None, own: Embedder | None
+) -> Wired:
+    url = config.embedder.url if own is None else f"own:{own.model}"
     with ExitStack() as opened:
-        asked = _embedder(config)
+        asked = own or _embedder(config)
         opened.callback(asked.close)
         check_dimension(config, asked.model, asked.dim)
         database = config.database
@@ -137,7 +140,7 @@ def _wire(config: Config, folder: Path | None, threads: Threads, lock: FolderLoc
             refuse_lost_database(folder)
         db = open_database(rows_url(config), folder, options)
         opened.callback(db.close)
-        earlier = _earlier(config, db, asked)
+        earlier = _earlier(config, db, asked, url)
         if earlier is not None:
             opened.callback(earlier.close)
         embedder = earlier or asked
@@ -163,9 +166,9 @@ def _wire(config: Config, folder: Path | None, threads: Threads, lock: FolderLoc
         if earlier is not None:
             store.prepare(asked.model, asked.dim)
         else:
-            _note_embedder(db, config.embedder.url)
+            _note_embedder(db, url)
         opened.pop_all()
-    return Wired(_core(config, store, embedder, asked, threads, blobs), lock, index_of, index_url)
+    return Wired(_core(config, store, embedder, asked, url, threads, blobs), lock, index_of, index_url)
 
 
 def _embedder(config: Config) -> Embedder:
@@ -173,11 +176,11 @@ def _embedder(config: Config) -> Embedder:
     return open_embedder(asked.url, threads=asked.threads, cache_size=asked.cache_size, settings=asked)
 
 
-def _earlier(config: Config, db: Database, asked: Embedder) -> Embedder | None:
+def _earlier(config: Config, db: Database, asked: Embedder, asked_url: str) -> Embedder | None:
     """Return the embedder of the stored vectors, if it is not the configured one and that has vectors still to make:
     searches use it until then. None if there is none, or it cannot be opened any more."""
     url, space = (db.read(lambda c, key=key: c.one("get_meta", [key])) for key in (EMBEDDER, "space"))  # type: ignore[misc]
-    if url is None or space is None or url[0] == config.embedder.url:
+    if url is None or space is None or url[0] == asked_url:
         return None
     if not db.read(lambda c: c.one("misses_model", [int(space[0]), asked.model])):
         return None
@@ -215,7 +218,13 @@ def _note_embedder(db: Database, url: str) -> None:
 
 
 def _core(
-    config: Config, store: Store, embedder: Embedder, asked: Embedder, threads: Threads, blobs: Blobs
+    config: Config,
+    store: Store,
+    embedder: Embedder,
+    asked: Embedder,
+    url: str,
+    threads: Threads,
+    blobs: Blobs,
 ) -> Core:
     limits = config.limits
     bounds = Bounds(limits.max_content_bytes, limits.max_tags, limits.max_metadata_bytes)
@@ -256,7 +265,7 @@ def _core(
             header=config.knowledge.contextual_header,
         ),
         next=None if embedder is asked else asked,
-        next_url=config.embedder.url,
+        next_url=url,
     )
     store.caches.append(lambda: _forget_questions(core))
     return core

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +16,13 @@ from memoranda.app.backfills import Backfills, Missing
 from memoranda.app.backfills import begin as begin_backfills
 from memoranda.app.bootstrap import Wired, wire
 from memoranda.app.costs import Costs, UsageReport
+from memoranda.app.evals.evaluation import (
+    DEFAULTS,
+    Evaluation,
+    EvaluationQuestion,
+    SearchConfiguration,
+    evaluate,
+)
 from memoranda.app.history_import import ImportOptions, Observe, Write, advance, importing
 from memoranda.app.history_report import HistoryImported
 from memoranda.app.maintenance import Upkeep
@@ -37,6 +44,7 @@ from memoranda.knowledge.erasing import Erasing as FileErasing
 from memoranda.memories.memories import Memories
 from memoranda.memory_stores import MemoryStores
 from memoranda.memory_stores import begin as begin_memory_stores
+from memoranda.providers.embeddings.base import Embedder
 from memoranda.responses.conversations import Conversations
 from memoranda.responses.engine import Engine
 from memoranda.responses.erasing import Erasing as AgentErasing
@@ -102,11 +110,13 @@ class Memoranda:
         data: str | Path | None = None,
         *,
         config: Config | None = None,
+        embedder: Embedder | Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> Memoranda:
         """Open the data folder `data` (created if missing; `:memory:` stores nothing on disk), for this process alone.
         Without `config`, the configuration is loaded from file and environment; `settings` are sections that go before
-        both (`embedder={"url": "hash:256"}`).
+        both (`limits={"max_batch": 100}`). `embedder` is such a section too (`{"url": "hash:256"}`), or a model of your
+        own, which goes before the configured one and is closed with the product.
 
         Raises:
             ConfigError: a key or value is wrong.
@@ -114,6 +124,9 @@ class Memoranda:
             StorageError: the folder cannot be used.
         """
         overrides: dict[str, object] = dict(settings)
+        own = embedder if isinstance(embedder, Embedder) else None
+        if embedder is not None and own is None:
+            overrides["embedder"] = embedder
         if data is not None:
             overrides["data"] = str(data)
         if config is None:
@@ -122,7 +135,7 @@ class Memoranda:
             raise TypeError("give either a config or settings, not both")
         threads = Threads()
         try:
-            wired = await threads.run(wire, config, threads)
+            wired = await threads.run(wire, config, threads, own)
         except BaseException:
             threads.close()
             raise
@@ -264,6 +277,28 @@ class Memoranda:
     async def context(self, query: str | ContextQuery, **fields: Unpack[ContextFields]) -> Context:
         """Return a prompt for a question, see `Contexts.context`."""
         return await self.contexts_as(self.subject).context(query, **fields)
+
+    async def evaluate(
+        self,
+        questions: Sequence[EvaluationQuestion | Mapping[str, Any]],
+        configurations: Sequence[SearchConfiguration | Mapping[str, Any]] = (DEFAULTS,),
+        *,
+        limit: int = 10,
+    ) -> Evaluation:
+        """Ask every question with every configuration of a search, and compare the results with the memories that
+        answer it.
+
+        Args:
+            questions: 1..500 questions, each with the ids of its memories: `{"query": ..., "relevant": [...]}`, see
+                `EvaluationQuestion`.
+            configurations: 1..4 ways of searching, each under a name of its own (`{"mode": "words"}`), see
+                `SearchConfiguration`.
+            limit: how many results each question asks for, 1..100. No floor applies.
+
+        Raises:
+            InvalidInput: names the field; also if a memory does not exist.
+        """
+        return await evaluate(self.memories, questions, configurations, limit)
 
     def backfills_as(self, subject: Subject) -> Backfills:
         """Return the backfills that another subject may start."""

@@ -18,6 +18,7 @@ from typing_extensions import Unpack
 from memoranda import errors
 from memoranda.app.backfills import Missing
 from memoranda.app.costs import UsageReport
+from memoranda.app.evals.evaluation import DEFAULTS, Evaluation, EvaluationQuestion, SearchConfiguration
 from memoranda.app.history_import import ImportOptions, Observe, Write, importing, run
 from memoranda.app.history_report import HistoryImported
 from memoranda.client.archives import ClientArchives
@@ -204,6 +205,17 @@ class Client:
         """See `Contexts.context`."""
         body = query if isinstance(query, ContextQuery) else merged("query", query, fields)
         return msgspec.json.decode(self._wire.call("POST", "/v1/context", body=body), type=Context)
+
+    def evaluate(
+        self,
+        questions: Sequence[EvaluationQuestion | Mapping[str, Any]],
+        configurations: Sequence[SearchConfiguration | Mapping[str, Any]] = (DEFAULTS,),
+        *,
+        limit: int = 10,
+    ) -> Evaluation:
+        """See `Memoranda.evaluate`."""
+        body = {"questions": questions, "configurations": configurations, "limit": limit}
+        return msgspec.json.decode(self._wire.call("POST", "/v1/evaluations", body=body), type=Evaluation)
 
     def count(self, **fields: Unpack[SelectionFields]) -> int:
         """See `Memories.count`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +20,7 @@ from memoranda.app.blocking.memory_stores import BlockingMemoryStores
 from memoranda.app.blocking.sessions import BlockingSessions
 from memoranda.app.blocking.switches import BlockingSwitches
 from memoranda.app.costs import UsageReport
+from memoranda.app.evals.evaluation import DEFAULTS, Evaluation, EvaluationQuestion, SearchConfiguration
 from memoranda.app.history_report import HistoryImported
 from memoranda.app.memoranda import Memoranda
 from memoranda.concurrency.portal import Portal, blocking, following
@@ -191,6 +192,16 @@ class BlockingMemoranda:
     def context(self, query: str | ContextQuery, **fields: Unpack[ContextFields]) -> Context:
         """Return a prompt for a question, see `Contexts.context`."""
         return self.portal.call(self.inner.context(query, **fields))
+
+    def evaluate(
+        self,
+        questions: Sequence[EvaluationQuestion | Mapping[str, Any]],
+        configurations: Sequence[SearchConfiguration | Mapping[str, Any]] = (DEFAULTS,),
+        *,
+        limit: int = 10,
+    ) -> Evaluation:
+        """Compare ways of searching, see `Memoranda.evaluate`."""
+        return self.portal.call(self.inner.evaluate(questions, configurations, limit=limit))
 
     def usage(
         self, *, since: date | None = None, until: date | None = None, tenant: str | None = None

@@ -1,0 +1,77 @@
+"""Evaluates ways of searching on a bundled set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from memoranda.app.evals import assistant, synthetic
+from memoranda.app.evals.dataset import Dataset
+from memoranda.app.evals.evaluation import Evaluation, EvaluationQuestion, SearchConfiguration, evaluate
+from memoranda.app.evals.run import write
+from memoranda.app.memoranda import Memoranda
+from memoranda.config.sections import Config
+from memoranda.errors import InvalidInput
+from memoranda.memories.memories import Memories
+from memoranda.providers.embeddings.base import Embedded, Embedder, Span, Task
+from memoranda.types import Subject
+
+SETS: Mapping[str, Callable[[], Dataset]] = {"synthetic": synthetic.read, "assistant": assistant.read}
+
+
+async def evaluate_bundled(
+    product: Memoranda,
+    subject: Subject,
+    name: str,
+    configurations: Sequence[SearchConfiguration | Mapping[str, Any]],
+    *,
+    limit: int = 10,
+) -> Evaluation:
+    """Evaluate configurations on a bundled set (`synthetic`, `assistant`), which is written to a store of its own in
+    memory, embedded by the product's model at the cost of the subject's tenant.
+
+    Raises:
+        InvalidInput: there is no such set; see `evaluate`.
+    """
+    if name not in SETS:
+        raise InvalidInput("set", f"must be one of {', '.join(SETS)}")
+    dataset = SETS[name]()
+    dataset = replace(
+        dataset, memories={key: replace(memory, id=key) for key, memory in dataset.memories.items()}
+    )
+    search = replace(product.config.search, hyde=False, model_rerank=0)
+    config = Config(data=":memory:", search=search)
+    charged = _Charged(product.acting_as(subject), product.core.embedder)
+    async with await Memoranda.open(config=config, embedder=charged) as temporary:
+        written = await write(temporary.memories, dataset)
+        ids = {key: id_ for id_, keys in written.keys.items() for key in keys}
+        questions = [
+            EvaluationQuestion(
+                query=question.text,
+                relevant=list(dict.fromkeys(ids[key] for key in question.grades)),
+                misleading=list(dict.fromkeys(ids[key] for key in sorted(question.wrong))),
+                scopes=question.scopes,
+                category=question.category,
+            )
+            for question in dataset.questions
+        ]
+        evaluation = await evaluate(temporary.memories, questions, configurations, limit)
+    return replace(evaluation, set=name)
+
+
+class _Charged(Embedder):
+    """The embedder of a product, at the cost of one tenant."""
+
+    def __init__(self, memories: Memories, inner: Embedder) -> None:
+        self._memories = memories
+        self._inner = inner
+        self.model, self.dim, self.max_tokens = inner.model, inner.dim, inner.max_tokens
+        self.calibration, self.dense_weight, self.remote = inner.calibration, inner.dense_weight, inner.remote
+
+    async def embed(self, texts: Sequence[str], task: Task = "document") -> Embedded:
+        return await self._memories.embed(texts, task)
+
+    def split(self, text: str) -> list[Span]:
+        return self._inner.split(text)
