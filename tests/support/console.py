@@ -25,7 +25,7 @@ PHONE = {"width": 375, "height": 812}
 DESKTOP = {"width": 1280, "height": 800}
 QUESTIONS = {"memories": "?q=garden+tools", "context": "?q=What+must+be+kept+away+from+Mara%3F&budget=300"}
 QUESTIONS |= {"sessions": "?id=kitchen-plan", "facts": "?who=user:nora&at=2024-09-01", "forget": "?user=nora"}
-QUESTIONS |= {"activity": "?part=usage", "admin": "?part=limits"}
+QUESTIONS |= {"activity": "?part=usage", "admin": "?part=limits", "evaluation": "?set=assistant&run=1"}
 """What an address asks, so that a page has something to show; a page that is not here is opened without."""
 WHEN = "2026-03-{:02}T09:30:00Z"
 SAMPLE: list[dict[str, Any]] = [

@@ -83,6 +83,12 @@ export interface Context {
   parts: Record<string, { text: string; tokens: number }>; pieces: Piece[]; left_out: LeftOut[]; evidence: Evidence;
   evidence_probability: number; degraded: string[]; query_time: number;
 }
+export interface EvaluatedAnswer { ids: string[]; scores: number[]; rank: number | null; recall: number; degraded: string[] }
+export interface EvaluatedQuestion { query: string; category: string; relevant: string[]; misleading: string[]; answers: EvaluatedAnswer[] }
+export interface Evaluation {
+  set: string; limit: number; configurations: { name: string; scores: Record<string, Record<string, number>>; degraded: number }[];
+  questions: EvaluatedQuestion[]; texts: Record<string, string>;
+}
 export type FileStatus = "in_progress" | "completed" | "failed" | "cancelled";
 export interface VectorStore {
   id: string; name: string | null; description: string | null; created_at: number; usage_bytes: number; status: string;

@@ -13,6 +13,7 @@ export const VIEWS = [
   { path: "context", title: t.nav.context, icon: "context", load: () => import("./context.js") },
   { path: "ask", title: t.nav.ask, icon: "ask", load: () => import("./ask.js") },
   { path: "knowledge", title: t.nav.knowledge, icon: "knowledge", load: () => import("./knowledge.js") },
+  { path: "evaluation", title: t.evaluation.title, icon: "evaluation", load: () => import("./evaluation.js") },
   { path: "map", title: t.map.title, icon: "map", load: () => import("./map.js") },
   { path: "activity", title: t.activity.title, icon: "activity", load: () => import("./activity.js") },
   { path: "admin", title: t.admin.title, icon: "admin", load: () => import("./admin.js") },

@@ -1,0 +1,75 @@
+// Evaluation: two ways of searching compared on a bundled set or on questions of one's own.
+import { html, useLoaded, useState } from "../ui/core.js";
+import { post } from "../api.js";
+import { Badge } from "../ui/badge.js";
+import { Button, Select } from "../ui/form.js";
+import { Empty, Failed, Loading } from "../ui/states.js";
+import { setQuery, usePlace } from "../router.js";
+import { t } from "../strings.js";
+import { Means, Questions } from "./evaluation/compared.js";
+import { OwnQuestions, useQuestions } from "./evaluation/questions.js";
+import { SettingsForm, configurationOf, described, settingsOf, settingsText } from "./evaluation/settings.js";
+
+/** @typedef {import("../types.js").Evaluation} Evaluation */
+
+const NAMES = ["A", "B"];
+const OWN = "own";
+const SETS = ["synthetic", "assistant", OWN];
+const SECOND = "mode:words"; // what the defaults are compared with at first
+
+/** @param {URLSearchParams} query */
+const setOf = (query) => SETS.find((name) => name === query.get("set")) ?? "synthetic";
+/** @param {URLSearchParams} query */
+const textsOf = (query) => [query.get("a") ?? "", query.get("b") ?? SECOND];
+
+export function View() {
+  const { query } = usePlace();
+  const own = useQuestions();
+  const set = setOf(query);
+  const configurations = textsOf(query).map((text, at) => configurationOf(NAMES[at] ?? "", settingsOf(text)));
+  const body = { ...(set === OWN ? { questions: own } : { set }), configurations };
+  const ready = query.get("run") === "1" && (set !== OWN || own.length > 0);
+  const loaded = useLoaded(ready ? JSON.stringify(body) : null, (abort) => /** @type {Promise<import("../api.js").Result<Evaluation>>} */ (post("/v1/evaluations", body, { abort })));
+  return html`<div class="page scrolls">
+    <header class="page-head"><h1>${t.evaluation.title}</h1></header>
+    <p class="quiet lead">${t.evaluation.lead}</p>
+    <${Choice} key=${`${set} ${textsOf(query)}`} query=${query} questions=${own.length} busy=${loaded.loading} onAgain=${loaded.reload} />
+    <section class="result" aria-label=${t.evaluation.result} aria-busy=${String(loaded.loading)}>
+      ${loaded.error ? html`<${Failed} error=${loaded.error} retry=${loaded.reload} />`
+        : loaded.loading ? html`<p class="quiet" role="status">${t.evaluation.running}</p><${Loading} lines=${8} />`
+        : loaded.data ? html`<${Result} evaluation=${loaded.data} query=${query} />`
+        : html`<${Empty} title=${t.evaluation.emptyTitle} body=${t.evaluation.emptyBody} />`}
+    </section>
+  </div>`;
+}
+
+/** @param {{ query: URLSearchParams, questions: number, busy: boolean, onAgain: () => void }} props */
+function Choice({ query, questions, busy, onAgain }) {
+  const [set, setSet] = useState(setOf(query));
+  const [settings, setSettings] = useState(textsOf(query).map(settingsOf));
+  /** @param {Event} event */
+  const submit = (event) => {
+    event.preventDefault();
+    const before = location.search;
+    const [a, b] = settings.map(settingsText);
+    setQuery({ set: set === "synthetic" ? null : set, a, b: b === SECOND ? null : b || "mode:", run: "1" }, { replace: false });
+    if (location.search === before) onAgain();
+  };
+  return html`<form class="card ask" onSubmit=${submit}>
+    <${Select} label=${t.evaluation.set} value=${set} onChange=${setSet} options=${SETS.map((name) => ({ value: name, label: t.evaluation.sets[name] ?? name }))} />
+    ${set === OWN && html`<${OwnQuestions} />`}
+    ${settings.map((each, at) => html`<${SettingsForm} key=${NAMES[at]} name=${NAMES[at]} settings=${each} onChange=${/** @param {Record<string, string>} changed */ (changed) => setSettings(settings.map((one, i) => (i === at ? changed : one)))} />`)}
+    <div class="actions"><span class="spring" /><${Button} type="submit" kind="primary" busy=${busy} disabled=${set === OWN && questions === 0}>${t.evaluation.run}<//></div>
+  </form>`;
+}
+
+/** @param {{ evaluation: Evaluation, query: URLSearchParams }} props */
+function Result({ evaluation, query }) {
+  const degraded = evaluation.configurations.reduce((sum, { degraded: number }) => sum + number, 0);
+  return html`
+    <div class="status"><strong>${t.evaluation.means(evaluation.questions.length)}</strong>
+      ${textsOf(query).map((text, at) => html`<span class="quiet" key=${NAMES[at]}><strong>${NAMES[at]}</strong> ${described(settingsOf(text))}</span>`)}
+      ${degraded > 0 && html`<${Badge} tone="warn">${t.evaluation.degraded(degraded)}<//>`}</div>
+    <${Means} evaluation=${evaluation} />
+    <${Questions} evaluation=${evaluation} tab=${query.get("tab") ?? "all"} />`;
+}
