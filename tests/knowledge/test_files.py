@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from memoranda.errors import Forbidden, InvalidInput, NotFound, QuotaExceeded, StorageError
 from memoranda.knowledge.values import NewStoreFile, StoredFile
 from memoranda.text.splitting import Chunking
+from support.pdf_files import page, pdf_of
 
 PURPOSES = ("assistants", "batch", "fine-tune", "vision", "user_data", "evals")
 
@@ -459,3 +460,43 @@ def test_a_file_that_goes_straight_into_a_store_is_in_both_or_neither(
     assert (held.status, held.attributes, held.chunking.size) == ("in_progress", {"n": 1}, 7)
     shelf.settle()
     assert [hit.file_id for hit in shelf.search(made, "heron").data] == [held.id]
+
+
+# --- images of pages -----------------------------------------------------------------------------------
+
+
+def test_a_page_of_a_pdf_is_an_image(shelf: Any) -> None:
+    file = shelf.admin.files.upload(pieces(pdf_of([page(["The gate is green."])])), filename="gate.pdf")
+    drawn = shelf.admin.files.page_image(file.id, 1, highlight=["the gate"])
+    assert (drawn.image[:4], drawn.pages, drawn.marked) == (b"\x89PNG", 1, 1)
+    with pytest.raises(InvalidInput, match=r"page: must be 1 to 1, the pages of gate\.pdf, not 2"):
+        shelf.admin.files.page_image(file.id, 2)
+    with pytest.raises(NotFound, match="no file"):
+        shelf.by("bob").files.page_image(
+            shelf.by("ada").files.upload(pieces(b"%PDF-1.4"), filename="x").id, 1
+        )
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [(b"a text", "is no PDF; only pages of PDFs have images"), (b"%PDF-1.4 broken", "is damaged, or no PDF")],
+)
+def test_what_has_no_pages_says_so(shelf: Any, content: bytes, says: str) -> None:
+    file = shelf.admin.files.upload(pieces(content), filename="gate.pdf")
+    with pytest.raises(InvalidInput, match=f"file_id: gate.pdf {says}"):
+        shelf.admin.files.page_image(file.id, 1)
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"page": 0}, "page: must be at least 1"),
+        ({"page": "two"}, "page: must be a whole number"),
+        ({"page": 1, "width": 99}, "width: must be between 100 and 2000"),
+        ({"page": 1, "highlight": ["x"] * 11}, "highlight: "),
+        ({"page": 1, "highlight": ["x" * 2_001]}, r"highlight\[0\]: "),
+    ],
+)
+def test_a_page_is_asked_for_within_bounds(shelf: Any, asked: dict[str, Any], says: str) -> None:
+    with pytest.raises(InvalidInput, match=says):
+        shelf.admin.files.page_image("nope", **asked)

@@ -136,6 +136,7 @@ KNOWN: dict[str, Callable[[dict[str, str]], list[dict[str, Any]]]] = {
     "GET /v1/files": lambda ids: [{}, {"params": {"after": ids["file_id"]}}],
     "GET /v1/files/{file_id}": lambda ids: [{}],
     "GET /v1/files/{file_id}/content": lambda ids: [{}],
+    "GET /v1/files/{file_id}/image": lambda ids: [{"params": {"page": 1, "highlight": "green"}}],
     "DELETE /v1/files/{file_id}": lambda ids: [{}],
     "POST /v1/uploads": lambda ids: [],
     "GET /v1/uploads/{upload_id}": lambda ids: [{}],

@@ -16,6 +16,7 @@ from memoranda.client import Client
 from memoranda.knowledge.values import NewStoreFile, PassageQuery, StoreChange
 from memoranda.text.splitting import Chunking
 from memoranda.types import Subject
+from support.pdf_files import page, pdf_of
 
 
 @pytest.fixture
@@ -70,6 +71,9 @@ def story(knowledge: Any, folder: Path) -> list[Any]:
         again = knowledge.files.upload(file, "Grüße \"x\".md", expires_after_seconds=3_600)  # fmt: skip
     said += [path, raw, again.filename, again.expires_at - again.created_at]
     said += [knowledge.files.list(order="asc", limit=2), knowledge.files.get(raw.id)]
+    pdf = knowledge.files.upload(pdf_of([page(["A page."]), page(["The kettle is green."])]), "two.pdf")
+    drawn = knowledge.files.page_image(pdf.id, 2, width=200, highlight=["The kettle is green.", "a car"])
+    said += [drawn, knowledge.files.page_image(pdf.id, width=200, highlight=["kettle is"], find=True).page]
     held, pieces = knowledge.files.content(raw.id)
     said += [held, b"".join(pieces)]
     store = knowledge.stores.create(
@@ -118,6 +122,13 @@ FAILURES: list[tuple[type[Exception], str, Callable[[Any], Any]]] = [
     (errors.NotFound, "no file 'nope'", lambda k: k.files.get("nope")),
     (errors.NotFound, "no file 'a b\\?'", lambda k: k.files.delete("a b?")),
     (errors.NotFound, "no vector store 'nope'", lambda k: k.stores.wait("nope")),
+    (errors.NotFound, "no file 'nope'", lambda k: k.files.page_image("nope", 1)),
+    (errors.InvalidInput, "page: must be at least 1", lambda k: k.files.page_image("nope", 0)),
+    (
+        errors.InvalidInput,
+        "width: must be between 100 and 2000",
+        lambda k: k.files.page_image("nope", 1, width=2_001),
+    ),
     (errors.InvalidInput, "filename: is required", lambda k: k.files.upload(b"bytes")),
     (errors.InvalidInput, "cannot be read: no such file", lambda k: k.files.upload("/no/such/file")),
     (errors.InvalidInput, "cannot be read: is a directory", lambda k: k.files.upload(Path("/"), "x.txt")),

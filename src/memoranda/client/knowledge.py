@@ -34,6 +34,7 @@ from memoranda.knowledge.values import (
     StoreFile,
     VectorStore,
 )
+from memoranda.readers.base import PageImage
 from memoranda.store.paging import Listed
 from memoranda.text.splitting import Chunking
 
@@ -100,6 +101,15 @@ class ClientFiles:
     def content(self, id: str) -> tuple[StoredFile, Iterator[bytes]]:
         """See `Files.content`."""
         return self.get(id), self._wire.pieces("GET", _path(FILES, id, "content"))
+
+    def page_image(
+        self, id: str, page: int = 1, *, width: int = 1_000, highlight: Sequence[str] = (), find: bool = False
+    ) -> PageImage:
+        """See `Files.page_image`."""
+        query = query_of({"page": page, "width": width, "highlight": list(highlight), "find": find})
+        answer = self._wire.request("GET", _path(FILES, id, "image"), query=query)
+        numbers = {name: int(answer.headers[f"memoranda-{name}"]) for name in ("page", "pages", "marked")}
+        return PageImage(image=answer.content, **numbers)
 
     def delete(self, id: str) -> None:
         """See `Files.delete`."""

@@ -59,10 +59,23 @@ class Wire:
         query: Mapping[str, Any] | None = None,
     ) -> bytes:
         """The body of the answer to a request with a JSON body, a raw one, or none."""
+        return self.request(method, path, body=body, raw=raw, query=query).content
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Any = None,
+        raw: bytes | None = None,
+        query: Mapping[str, Any] | None = None,
+    ) -> httpx.Response:
+        """The whole answer to a request, headers included."""
         content = raw if body is None else msgspec.json.encode(body, enc_hook=_plain)
         with self._reaching():
             answer = self._http.request(method, path, content=content, params=query)
-        return _good(answer)
+        _good(answer)
+        return answer
 
     def form(
         self,

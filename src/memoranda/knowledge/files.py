@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from hashlib import sha256
 from typing import Any
@@ -11,14 +11,15 @@ import msgspec
 
 from memoranda.clock import now_micros
 from memoranda.config.sections import Quotas
-from memoranda.errors import NotFound
+from memoranda.errors import InvalidInput, NotFound
 from memoranda.knowledge import checks
 from memoranda.knowledge.access import file_condition, sees_file
 from memoranda.knowledge.quotas import check_file, check_storage, quotas_of
 from memoranda.knowledge.records import FILE_COLUMNS, FileRow, file_value, files_of
 from memoranda.knowledge.removal import REMOVE_JOB, detach
 from memoranda.knowledge.sources import Source, name_of, pieces_of
-from memoranda.knowledge.values import Purpose, StoredFile
+from memoranda.knowledge.values import PageQuery, Purpose, StoredFile
+from memoranda.readers.base import PageImage, Unreadable
 from memoranda.storage.blobs.base import BlobWriter
 from memoranda.storage.sql.base import Connection
 from memoranda.store.access import must_write
@@ -26,6 +27,7 @@ from memoranda.store.core import Core
 from memoranda.store.ids import new_id
 from memoranda.store.paging import Listed, as_page, check_page, cursors, page
 from memoranda.types import Subject
+from memoranda.validation import convert
 
 MAX_PAGE = 10_000
 
@@ -233,6 +235,36 @@ class Files:
                 piece = await self._core.threads.run(next, pieces, None)
 
         return file_value(row), following()
+
+    async def page_image(
+        self, id: str, page: int = 1, *, width: int = 1_000, highlight: Sequence[str] = (), find: bool = False
+    ) -> PageImage:
+        """Return the image of a page of a PDF, as PNG, with passages of its text marked.
+
+        Args:
+            id: the file.
+            page: its number, from 1.
+            width: the pixels of a line, 100..2000; an image that would be higher than 4 000 pixels is narrower.
+            highlight: at most 10 passages of at most 2 000 characters. One that the page has in part is marked
+                sentence by sentence, one that it lacks is not.
+            find: the first page from `page` on that has a passage is drawn; `page` itself if none has.
+
+        Raises:
+            NotFound: no such file for this subject.
+            InvalidInput: it has no such page, or is no PDF that can be opened.
+        """
+        asked = convert({"page": page, "width": width, "highlight": list(highlight), "find": find}, PageQuery)
+        row = await self._row(id)
+        try:
+            async with self._core.local_file(row.tenant_id, row.id) as path:
+                drawn = await self._core.readers.render(
+                    path, asked.page, asked.width, asked.highlight, find=asked.find
+                )
+        except Unreadable as exc:
+            raise InvalidInput("file_id", f"{row.filename} {exc}") from exc
+        if not drawn.image:
+            raise InvalidInput("page", f"must be 1 to {drawn.pages}, the pages of {row.filename}, not {page}")
+        return drawn
 
     async def delete(self, id: str) -> None:
         """Delete a file with its bytes, and detach it from every store.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal, TypedDict, TypeVar
+from typing import Annotated, Any, Literal, TypedDict, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from memoranda.text.splitting import Chunking
 from memoranda.types import EvidenceLevel, Explanation
@@ -29,6 +30,16 @@ class StoredFile(msgspec.Struct, kw_only=True):
     user_id: str | None
     created_at: datetime
     expires_at: datetime | None
+
+
+class PageQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A page of a PDF to draw: its number from 1, the pixels of a line, and passages to mark. With `find` it is the
+    first page from there on that has a passage."""
+
+    page: Annotated[int, Meta(ge=1)] = 1
+    find: bool = False
+    width: Annotated[int, Meta(ge=100, le=2_000)] = 1_000
+    highlight: Annotated[list[Annotated[str, Meta(max_length=2_000)]], Meta(max_length=10)] = []
 
 
 class UploadPart(msgspec.Struct, kw_only=True):

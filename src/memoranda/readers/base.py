@@ -67,3 +67,13 @@ class Unreadable(MemorandaError):
 
 
 Reader: TypeAlias = Callable[[Path, Limits], Document]
+
+
+class PageImage(msgspec.Struct, kw_only=True, tag="page_image"):
+    """Page number `page` of a document as a PNG file, empty if there is no such page. `pages` is how many the document
+    has, `marked` how many of the passages are on the page, whole or in part."""
+
+    image: bytes
+    page: int
+    pages: int
+    marked: int

@@ -92,7 +92,7 @@ class _Reading:
             self.damaged.append(index + 1)
             return
         try:
-            text = _page_text(page)
+            text = page_text(page)
             if not text or text.isspace():
                 self.empty += 1
                 self.images += _holds_image(page)
@@ -135,7 +135,7 @@ def _title(given: str) -> str | None:
     return None if title.casefold() in {"", "untitled", "(anonymous)", "anonymous", "unknown"} else title
 
 
-def _page_text(page: Any) -> str:
+def page_text(page: Any) -> str:
     """Return all characters of a page, as PDFium orders them; line ends are CR LF."""
     text_page = raw.FPDFText_LoadPage(page)
     if not text_page:

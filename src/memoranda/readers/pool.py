@@ -19,15 +19,15 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO
 
 import msgspec
 
-from memoranda.readers.base import Limits, Unreadable
-from memoranda.readers.worker import Parsed, Refusal, Reply, Request, resident, too_much_memory
+from memoranda.readers.base import Limits, PageImage, Unreadable
+from memoranda.readers.worker import PageRequest, Parsed, Refusal, Reply, Request, resident, too_much_memory
 from memoranda.text.splitting import Chunking
 
 LOOK_EVERY = 0.05
@@ -74,11 +74,38 @@ class Readers:
         Raises:
             Unreadable: there is no text in it for us, or reading it took too much time or memory.
         """
+        outcome = await self._ask(
+            Request(
+                path=str(path), filename=filename, limits=self.limits, chunking=chunking, extra=self.extra
+            )
+        )
+        assert isinstance(outcome, Parsed)
+        return outcome
+
+    async def render(
+        self, path: Path, number: int, width: int, passages: Sequence[str], *, find: bool = False
+    ) -> PageImage:
+        """Return the image of a page of the PDF at `path`, see `pages.render`. A caller that is cancelled ends it.
+
+        Raises:
+            Unreadable: it is no PDF that can be opened, or drawing took too much time or memory.
+        """
+        outcome = await self._ask(
+            PageRequest(
+                path=str(path),
+                number=number,
+                width=width,
+                passages=list(passages),
+                find=find,
+                limits=self.limits,
+            )
+        )
+        assert isinstance(outcome, PageImage)
+        return outcome
+
+    async def _ask(self, request: Request | PageRequest) -> Parsed | PageImage:
         if self._closed:
             raise Unreadable("server_error", CLOSED)
-        request = Request(
-            path=str(path), filename=filename, limits=self.limits, chunking=chunking, extra=self.extra
-        )
         given_up = threading.Event()
         loop = asyncio.get_running_loop()
         try:
@@ -87,13 +114,13 @@ class Readers:
             given_up.set()
             raise
 
-    def _read(self, request: Request, given_up: threading.Event) -> Parsed:
+    def _read(self, request: Request | PageRequest, given_up: threading.Event) -> Parsed | PageImage:
         outcome = self._reply(request, given_up).outcome
         if isinstance(outcome, Refusal):
             raise Unreadable(outcome.code, outcome.message)
         return outcome
 
-    def _reply(self, request: Request, given_up: threading.Event) -> Reply:
+    def _reply(self, request: Request | PageRequest, given_up: threading.Event) -> Reply:
         """Return a worker's reply. A file whose worker died is given to one more, with the same limits."""
         worker, died = self._take(), False
         while True:
@@ -199,7 +226,7 @@ class Worker:
         self._used = False
         self._killed = False
 
-    def ask(self, request: Request, given_up: threading.Event) -> Reply:
+    def ask(self, request: Request | PageRequest, given_up: threading.Event) -> Reply:
         """Return the worker's reply within the request's limits.
 
         Raises:

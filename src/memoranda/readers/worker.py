@@ -19,7 +19,7 @@ from typing import IO, Literal
 
 import msgspec
 
-from memoranda.readers.base import Document, Limits, Unreadable
+from memoranda.readers.base import Document, Limits, PageImage, Unreadable
 from memoranda.text.splitting import Chunking, ChunkPlace, split
 
 IDLE_SECONDS = 60.0
@@ -33,7 +33,7 @@ WRITES = 256 << 20
 """The largest file that a reader's library may write."""
 
 
-class Request(msgspec.Struct, kw_only=True):
+class Request(msgspec.Struct, kw_only=True, tag="text"):
     """A file to read, and how to split its text (None: not at all). `extra` are readers beside the known ones."""
 
     path: str
@@ -41,6 +41,17 @@ class Request(msgspec.Struct, kw_only=True):
     limits: Limits
     chunking: Chunking | None
     extra: dict[str, str] = {}
+
+
+class PageRequest(msgspec.Struct, kw_only=True, tag="page"):
+    """A page of a PDF to draw, see `pages.render`."""
+
+    path: str
+    number: int
+    width: int
+    passages: list[str]
+    find: bool
+    limits: Limits
 
 
 class Parsed(msgspec.Struct, kw_only=True, tag="parsed"):
@@ -60,20 +71,14 @@ class Refusal(msgspec.Struct, kw_only=True, tag="refusal"):
 class Reply(msgspec.Struct, kw_only=True):
     """What became of a request. With `last` the worker ends after it."""
 
-    outcome: Parsed | Refusal
+    outcome: Parsed | PageImage | Refusal
     last: bool = False
 
 
-def answer(request: Request) -> Parsed | Refusal:
-    """Return the file, read and split in this process."""
-    from memoranda.readers.formats import read  # the formats of a request are loaded when it comes
-
+def answer(request: Request | PageRequest) -> Parsed | PageImage | Refusal:
+    """Return the file, read and split in this process, or the image of its page."""
     try:
-        document = read(Path(request.path), request.filename, request.limits, request.extra)
-        pieces: list[ChunkPlace] = []
-        if request.chunking is not None:
-            pieces = split(document.text, document.pages, document.headings, request.chunking)
-        return Parsed(document=document, chunks=pieces)
+        return _drawn(request) if isinstance(request, PageRequest) else _parsed(request)
     except Unreadable as exc:
         return Refusal(code=exc.code, message=str(exc))
     except MemoryError:
@@ -83,6 +88,22 @@ def answer(request: Request) -> Parsed | Refusal:
     except Exception as exc:
         says = f"broke its reader ({type(exc).__name__}: {exc})"
         return Refusal(code="invalid_file", message=says[:500])
+
+
+def _parsed(request: Request) -> Parsed:
+    from memoranda.readers.formats import read  # the formats of a request are loaded when it comes
+
+    document = read(Path(request.path), request.filename, request.limits, request.extra)
+    pieces: list[ChunkPlace] = []
+    if request.chunking is not None:
+        pieces = split(document.text, document.pages, document.headings, request.chunking)
+    return Parsed(document=document, chunks=pieces)
+
+
+def _drawn(request: PageRequest) -> PageImage:
+    from memoranda.readers.pages import render
+
+    return render(Path(request.path), request.number, request.width, request.passages, find=request.find)
 
 
 def too_much_memory(limits: Limits) -> str:
@@ -100,7 +121,7 @@ def main() -> None:
     _confine()
     _end_with_parent(lifeline)
     _write(replies, b"")  # ready
-    decoder, encoder = msgspec.msgpack.Decoder(Request), msgspec.msgpack.Encoder()
+    decoder, encoder = msgspec.msgpack.Decoder(Request | PageRequest), msgspec.msgpack.Encoder()
     files, fresh = 0, resident(os.getpid())
     while (frame := _next(requests)) is not None:
         request = decoder.decode(frame)

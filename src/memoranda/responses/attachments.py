@@ -82,13 +82,9 @@ class Attachments:
         part.setdefault("filename", file.filename)
         if file.id in self._texts:
             return self._texts[file.id]
-        local_copy = self._core.blobs.local(self._tenant, file.id)
-        path = await self._core.threads.run(local_copy.__enter__)
-        try:
+        async with self._core.local_file(self._tenant, file.id) as path:
             text = (await self._core.readers.read(path, file.filename)).document.text
-            return self._texts.setdefault(file.id, text)
-        finally:
-            await self._core.threads.run(local_copy.__exit__, None, None, None)
+        return self._texts.setdefault(file.id, text)
 
     async def _sent(self, part: Item, where: str) -> str:
         media, data = decoded(part["file_data"], f"{where}.file_data")

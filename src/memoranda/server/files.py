@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from starlette.responses import Response, StreamingResponse
 
-from memoranda.knowledge.values import StoredFile
+from memoranda.knowledge.values import PageQuery, StoredFile
 from memoranda.server import serializers
 from memoranda.server import wire_knowledge as wire
 from memoranda.server.form_uploads import arrived
@@ -43,6 +43,15 @@ async def content(call: Call[None, None]) -> Response:
     return StreamingResponse(pieces, headers=_headers(file), media_type=BINARY)
 
 
+async def image(call: Call[None, PageQuery]) -> Response:
+    query = call.query
+    drawn = await call.knowledge.files.page_image(
+        call.id, query.page, width=query.width, highlight=query.highlight, find=query.find
+    )
+    headers = {f"memoranda-{name}": str(getattr(drawn, name)) for name in ("page", "pages", "marked")}
+    return Response(drawn.image, media_type=PNG, headers={**headers, "x-content-type-options": "nosniff"})
+
+
 def _headers(file: StoredFile) -> dict[str, str]:
     """Headers that make browsers download the file and never render it."""
     return {
@@ -57,6 +66,7 @@ async def delete(call: Call[None, None]) -> wire.DeletedFile:
     return wire.DeletedFile(id=call.id)
 
 
+PNG = "image/png"
 FORM = Form("file", wire.FileFields)
 AT = "/v1/files"
 ONE = f"{AT}/{{file_id}}"
@@ -65,5 +75,9 @@ ROUTES = (
     Route("GET", AT, "A page of files", page, "read", wire.FilePage, query=wire.FilesQuery),
     Route("GET", ONE, "One file", get, "read", wire.FileObject),
     Route("GET", f"{ONE}/content", "A file's bytes", content, "read", media=BINARY, long=True),
+    Route(
+        "GET", f"{ONE}/image", "A page of a PDF as an image", image, "read", query=PageQuery, media=PNG,
+        long=True,
+    ),
     Route("DELETE", ONE, "Delete a file, in every store too", delete, "write", wire.DeletedFile),
 )  # fmt: skip

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -121,6 +123,20 @@ class Core(msgspec.Struct):
         if row is None or not matches(visible_to(subject), attributes(row)):
             raise NotFound(f"no memory {id!r}")
         return row
+
+    @asynccontextmanager
+    async def local_file(self, tenant: str, id: str) -> AsyncIterator[Path]:
+        """Give the bytes of a file as a local one, read-only, for the duration of the context.
+
+        Raises:
+            NotFound: there are none of this id.
+        """
+        local = self.blobs.local(tenant, id)
+        path = await self.threads.run(local.__enter__)
+        try:
+            yield path
+        finally:
+            await self.threads.run(local.__exit__, None, None, None)
 
     async def transact(self, tenant: str, work: Callable[[Writing], T]) -> T:
         """Return the result of a transaction, after the release jobs that it queued have ended."""

@@ -24,6 +24,7 @@ class BlockingFiles:
     upload = blocking(Files.upload)
     list = blocking(Files.list)
     get = blocking(Files.get)
+    page_image = blocking(Files.page_image)
     delete = blocking(Files.delete)
 
     def content(self, id: str) -> tuple[StoredFile, Iterator[bytes]]:
