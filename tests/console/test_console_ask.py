@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from support.console import BOOK, PHONE, fill, index
+from support.pdf_files import page, pdf_of
 from support.server_process import Process, Stage, staged
 from support.waiting import until
 
@@ -20,6 +21,19 @@ pytestmark = pytest.mark.slow
 HOSTILE = "<img src=x onerror=window.hacked=1><script>window.hacked=1</script>"
 NAME = "<img src=x onerror=window.hacked=1>.txt"
 ANSWER = "The apple tree is pruned in February, before the buds swell. [1]"
+
+MANUAL = pdf_of([page(["This manual is for the boiler."]), page(["The boiler holds ninety litres."])])
+MARKED = """one => {
+    const canvas = new OffscreenCanvas(one.naturalWidth, one.naturalHeight);
+    const context = canvas.getContext("2d");
+    context.drawImage(one, 0, 0);
+    const { data } = context.getImageData(0, 0, canvas.width, canvas.height);
+    let marked = 0;
+    for (let at = 0; at < data.length; at += 4)
+        marked += data[at] === 0xff && data[at + 1] === 0xe9 && data[at + 2] === 0x8a;
+    return marked;
+}"""
+"""How many pixels of an image have the colour of marked text."""
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +87,32 @@ def test_an_answer_streams_cites_and_opens_the_document(talk: Seen, stage: Stage
     assert "When is the apple tree pruned?" in shown.locator(".turn-question").inner_text()
     shown.get_by_role("link", name="Open in Knowledge").click()
     shown.locator(".document-text mark", has_text="pruned in February").wait_for()
+
+
+def test_a_citation_of_a_pdf_opens_its_page(talk: Seen, stage: Stage) -> None:
+    store = talk.api.post("/v1/vector_stores", json={"name": "Manuals"}).json()["id"]
+    index(talk.api, store, {"manual.pdf": MANUAL})
+    stage.says("The boiler holds ninety litres. [1]")
+    shown = talk.open("/ask")
+    shown.get_by_label("Manuals").check()
+    ask(shown, "How many litres does the boiler hold?")
+    shown.locator(".answer-text .cite").click()
+    image = shown.locator(".page-image img")
+    image.wait_for()
+    assert shown.get_by_text("Page 2 of 2").count() == 1
+    assert "manual.pdf, page 2" in (image.get_attribute("alt") or "")
+    until(lambda: image.evaluate("one => one.naturalWidth") == 1_000, "the image is there")
+    assert image.evaluate(MARKED) > 100
+    shown.get_by_role("button", name="Previous").click()
+    shown.get_by_text("Page 1 of 2").wait_for()
+    until(
+        lambda: shown.locator(".page-image").get_attribute("aria-busy") == "false", "the other page is there"
+    )
+    assert image.evaluate(MARKED) == 0
+    shown.get_by_role("tab", name="Text").click()
+    shown.locator(".document-text mark", has_text="ninety litres").wait_for()
+    shown.get_by_role("link", name="Open in Knowledge").click()
+    shown.get_by_text("Page 1 of 2").wait_for()  # where the passage begins
 
 
 def test_stop_and_go_on(talk: Seen, stage: Stage) -> None:

@@ -11,6 +11,8 @@ import httpx
 import pytest
 
 from support.console import BOOK, PHONE, index
+from support.pdf_files import page as content
+from support.pdf_files import pdf_of
 from support.server_process import Process
 
 from .conftest import Seen
@@ -224,3 +226,27 @@ def test_the_chunks_of_a_document(page: Seen, store: str) -> None:
     mark = shown.locator(".document-text mark")
     mark.wait_for()
     assert mark.inner_text().strip() == chunks[1]["content"].strip()
+
+
+def test_pages_of_a_pdf_are_images(page: Seen, store: str) -> None:
+    pages = [f"Part {n} of the house rules. The rule is: keep door {n} closed." for n in range(1, 4)]
+    (file,) = index(page.api, store, {"rules.pdf": pdf_of([content([text]) for text in pages])}).values()
+    shown = page.open(f"/knowledge?store={store}&q=keep+door+2+closed")
+    shown.locator(".hit").first.locator("a").click()
+    shown.locator(".page-image img").wait_for()
+    place = shown.get_by_role("status").filter(has_text="of 3")
+    assert place.inner_text() == "Page 1 of 3"  # where the passage, which is all of the file, begins
+    shown.get_by_role("button", name="Next").click()
+    shown.get_by_text("Page 2 of 3").wait_for()
+    assert "page=2" in shown.url
+    shown.get_by_role("tab", name="Chunks").click()
+    shown.get_by_role("link", name="Show on the page").first.click()
+    shown.get_by_text("Page 1 of 3").wait_for()
+    shown.get_by_role("tab", name="Text").click()
+    shown.locator(".document-text mark").first.wait_for()
+    page.expects(400)
+    shown = page.open(f"/knowledge?store={store}&file={file}&page=9")
+    shown.get_by_text("must be 1 to 3, the pages of rules.pdf, not 9").wait_for()
+    phone = page.open(f"/knowledge?store={store}&file={file}&page=1", width=375)
+    phone.locator(".page-image img").wait_for()
+    assert phone.evaluate(WIDE) == []

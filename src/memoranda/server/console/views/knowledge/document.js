@@ -4,9 +4,10 @@ import { get, part } from "../../api.js";
 import { bytesOf, isoOf } from "../../ui/bytes.js";
 import { Copy, IconButton } from "../../ui/form.js";
 import { Icon } from "../../ui/icons.js";
+import { PageImage, isPdf } from "../../ui/page_image.js";
 import { DocumentText, unitsOf } from "../../ui/passage.js";
 import { usePoll } from "../../ui/pages.js";
-import { Loaded } from "../../ui/states.js";
+import { Loaded, Loading } from "../../ui/states.js";
 import { Pairs } from "../../ui/table.js";
 import { Tabs } from "../../ui/tabs.js";
 import { Time } from "../../ui/time.js";
@@ -27,8 +28,11 @@ export function Document({ store, file, query, onClose }) {
   const heading = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => heading.current?.focus({ preventScroll: true }), []);
   usePoll(loaded.data?.status === "in_progress", async () => loaded.reload());
-  const tab = query.get("tab") ?? "text";
+  const pdf = loaded.data !== null && isPdf(loaded.data.filename);
+  const page = numberOf(query.get("page"));
+  const tab = query.get("tab") ?? (pdf && page !== null ? "page" : "text");
   const tabs = [
+    ...(pdf ? [{ id: "page", label: t.knowledge.pageTab }] : []),
     { id: "text", label: t.knowledge.text },
     { id: "chunks", label: t.knowledge.chunksTab, ...(loaded.data ? { count: loaded.data.chunk_count } : {}) },
     { id: "details", label: t.knowledge.details },
@@ -41,15 +45,28 @@ export function Document({ store, file, query, onClose }) {
       <${IconButton} icon="close" label=${t.close} onClick=${onClose} />
     </header>
     <div class="detail-body"><${Loaded} of=${loaded}>${/** @param {StoreFile} one */ (one) => html`
-      <${Tabs} label=${t.knowledge.document} tabs=${tabs} current=${tab} onChange=${/** @param {string} id */ (id) => setQuery({ tab: id === "text" ? null : id })}>
-        ${tab === "text" ? html`<${Text} key=${one.status} path=${path} status=${one.status} reason=${one.last_error?.message ?? null} start=${numberOf(query.get("start"))} end=${numberOf(query.get("end"))} />`
-          : tab === "chunks" ? html`<${Chunks} key=${one.status} path=${path} count=${one.chunk_count} />` : html`<${Details} file=${one} />`}
+      <${Tabs} label=${t.knowledge.document} tabs=${tabs} current=${tab} onChange=${/** @param {string} id */ (id) => setQuery({ tab: id === "text" && page === null ? null : id })}>
+        ${tab === "page" && pdf ? html`<${Page} path=${path} file=${one} page=${page ?? 1} start=${numberOf(query.get("start"))} end=${numberOf(query.get("end"))} />`
+          : tab === "text" ? html`<${Text} key=${one.status} path=${path} status=${one.status} reason=${one.last_error?.message ?? null} start=${numberOf(query.get("start"))} end=${numberOf(query.get("end"))} />`
+          : tab === "chunks" ? html`<${Chunks} key=${one.status} path=${path} count=${one.chunk_count} pdf=${pdf} />` : html`<${Details} file=${one} />`}
       <//>`}<//></div>
   </section>`;
 }
 
 /** @param {string | null} text */
 const numberOf = (text) => (text === null || !/^\d+$/.test(text) ? null : Number(text));
+
+/** A page with the passage of the address marked. @param {{ path: string, file: StoreFile, page: number, start: number | null, end: number | null }} props */
+function Page({ path, file, page, start, end }) {
+  const marks = start !== null && end !== null;
+  const loaded = useLoaded(marks ? path : null, (abort) => /** @type {Promise<import("../../api.js").Result<FileContent>>} */ (get(`${path}/content`, { abort })));
+  const passages = useMemo(() => {
+    const text = loaded.data?.data.map((one) => one.text).join("\n") ?? "";
+    return text === "" || !marks ? [] : [text.slice(unitsOf(text, start), unitsOf(text, end))];
+  }, [loaded.data, start, end]);
+  if (marks && loaded.loading) return html`<${Loading} lines=${10} />`;
+  return html`<${PageImage} file=${file.id} filename=${file.filename} page=${page} passages=${passages} onPage=${/** @param {number} next */ (next) => setQuery({ tab: "page", page: next })} />`;
+}
 
 /** @param {{ path: string, status: string, reason: string | null, start: number | null, end: number | null }} props */
 function Text({ path, status, reason, start, end }) {

@@ -2,6 +2,7 @@
 import { html, useLoaded } from "../../ui/core.js";
 import { part, post } from "../../api.js";
 import { Badge, EvidenceBadge } from "../../ui/badge.js";
+import { isPdf } from "../../ui/page_image.js";
 import { ScoreBar } from "../../ui/score.js";
 import { Empty, Failed, Loading } from "../../ui/states.js";
 import { address } from "../../router.js";
@@ -35,7 +36,7 @@ export function Search({ store, query, open, at }) {
 function Hit({ passage, query, open }) {
   const { vector_store_id: store, file_id: file, start, end, page, heading } = passage;
   return html`<li class=${`hit ${open ? "current" : ""}`}>
-    <header><a data-main class="hit-name" href=${address("knowledge", { store, q: query, file, start, end })} aria-current=${open ? "true" : null}>${passage.filename}</a>
+    <header><a data-main class="hit-name" href=${address("knowledge", { store, q: query, file, start, end, page: isPdf(passage.filename) ? page : null })} aria-current=${open ? "true" : null}>${passage.filename}</a>
       <span class="quiet hit-place">${[page !== null && t.knowledge.page(page), heading, t.knowledge.chunk(passage.chunk_index)].filter(Boolean).join(" · ")}</span></header>
     <p class="passage-text">${marked(passage.content.map((one) => one.text).join("\n"), query)}</p>
     <div class="hit-bars"><${ScoreBar} compact label=${t.scores.score} value=${passage.score} tone="total" />
