@@ -57,7 +57,10 @@ def test_files_are_cached_by_content(lasting: Any) -> None:
         lasting.request("GET", "/console", headers={"if-none-match": shell.headers["etag"]}).status_code
         == 304
     )
-    for path in re.findall(r'(?:src|href)="([^"]+)"', shell.text):
+    paths = re.findall(r'(?:src|href)="([^"]+)"', shell.text)
+    paths.remove("/console/session")  # it is preloaded, and no file
+    assert lasting.request("GET", "/console/session").headers["cache-control"] == "no-store"
+    for path in paths:
         asset = lasting.request("GET", path)
         assert asset.status_code == 200
         assert "immutable" in asset.headers["cache-control"]

@@ -1,7 +1,13 @@
 // Every text that the console shows.
 
+/** A number with its thousands grouped, and at most three decimals. The first use of `Intl` takes 17 ms in a new page. @param {number} n */
+function number(n) {
+  const [whole = "", decimals] = String(Math.round(n * 1000) / 1000).split(".");
+  return whole.replace(/\B(?=(\d{3})+$)/g, ",") + (decimals === undefined ? "" : `.${decimals}`);
+}
+
 /** @param {number} n @param {string} one @param {string} many */
-const count = (n, one, many) => `${n.toLocaleString()} ${n === 1 ? one : many}`;
+const count = (n, one, many) => `${number(n)} ${n === 1 ? one : many}`;
 
 export const t = {
   product: "Memoranda",
@@ -47,7 +53,15 @@ export const t = {
       failed: "Something went wrong",
     },
   },
-  time: { unknown: "unknown", now: "just now" },
+  time: {
+    unknown: "unknown", now: "just now", yesterday: "yesterday", tomorrow: "tomorrow",
+    months: ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sept", "Oct", "Nov", "Dec"],
+    past: /** @param {number} n @param {string} unit */ (n, unit) => `${n} ${unit} ago`,
+    future: /** @param {number} n @param {string} unit */ (n, unit) => `in ${n} ${unit}`,
+    minutes: "min.", hours: "hr.",
+    days: /** @param {number} n */ (n) => (n === 1 ? "day" : "days"),
+  },
+  number,
   tokens: /** @param {number} n */ (n) => count(n, "token", "tokens"),
   degraded: /** @param {string[]} sides */ (sides) => `Incomplete: ${sides.join(", ")} did not answer in full.`,
   evidence: {
@@ -66,9 +80,9 @@ export const t = {
     /** @type {Record<string, string>} */
     colours: { kind: "Coloured by kind", scope: "Coloured by scope", age: "Coloured by age" },
     shown: /** @param {number} n @param {number} total @param {number} explained */ (n, total, explained) =>
-      `${n < total ? `${n.toLocaleString()} of ${count(total, "memory", "memories")}` : count(n, "memory", "memories")}, ${Math.round(explained * 100)} % of the variance`,
+      `${n < total ? `${number(n)} of ${count(total, "memory", "memories")}` : count(n, "memory", "memories")}, ${Math.round(explained * 100)} % of the variance`,
     points: "Points",
-    most: /** @param {number} n */ (n) => `${n.toLocaleString()} points at most`,
+    most: /** @param {number} n */ (n) => `${number(n)} points at most`,
     picture: /** @param {number} n */ (n) => `Map of ${count(n, "memory", "memories")}: near ones have similar meanings. The legend selects by colour.`,
     hint: "Draw around points to list them, the wheel zooms",
     closer: "Zoom in",
@@ -97,7 +111,7 @@ export const t = {
     until: "Before",
     archived: "Include archived",
     months: "Month",
-    counted: /** @param {string} value @param {number} n */ (value, n) => `${value} (${n.toLocaleString()})`,
+    counted: /** @param {string} value @param {number} n */ (value, n) => `${value} (${number(n)})`,
     order: "Order",
     newest: "Newest first",
     oldest: "Oldest first",
@@ -118,7 +132,7 @@ export const t = {
     noDuplicatesTitle: "No memories say nearly the same",
     noDuplicatesBody: "Pairs of one scope appear here when their texts or their meaning are almost equal.",
     select: /** @param {string} text */ (text) => `Select: ${text}`,
-    selected: /** @param {number} n */ (n) => `${n.toLocaleString()} selected`,
+    selected: /** @param {number} n */ (n) => `${number(n)} selected`,
     selectShown: "Select all shown",
     clearSelection: "Clear selection",
     archive: "Archive",
@@ -132,7 +146,7 @@ export const t = {
     deletedToast: /** @param {number} n */ (n) => `${count(n, "memory", "memories")} deleted`,
     savedToast: "Saved",
     failedSome: /** @param {number} n @param {string} why */ (n, why) => `${count(n, "memory was", "memories were")} not changed: ${why}`,
-    deleteTitle: /** @param {number} n */ (n) => n === 1 ? "Delete this memory?" : `Delete ${n.toLocaleString()} memories?`,
+    deleteTitle: /** @param {number} n */ (n) => n === 1 ? "Delete this memory?" : `Delete ${number(n)} memories?`,
     deleteBody: "It cannot be undone. What was derived from it is deleted too.",
     undo: "Undo",
     undoFact: "Undo last change",
@@ -228,7 +242,7 @@ export const t = {
     topicHint: "Words or a tag",
     asOf: "As of",
     today: "Today",
-    holding: /** @param {number} n @param {number} all */ (n, all) => `${n.toLocaleString()} of ${count(all, "fact holds", "facts hold")}`,
+    holding: /** @param {number} n @param {number} all */ (n, all) => `${number(n)} of ${count(all, "fact holds", "facts hold")}`,
     emptyTitle: "There are no facts yet",
     emptyBody: "Facts are extracted from conversations where that is switched on, or written by an agent or the API.",
     noMatchTitle: "No fact matches",
@@ -285,8 +299,8 @@ export const t = {
     kindColumn: "Kind",
     number: "Number",
     example: "Examples",
-    andMore: /** @param {number} n */ (n) => `and ${n.toLocaleString()} more`,
-    archived: /** @param {number} n */ (n) => `${n.toLocaleString()} of them archived or superseded`,
+    andMore: /** @param {number} n */ (n) => `and ${number(n)} more`,
+    archived: /** @param {number} n */ (n) => `${number(n)} of them archived or superseded`,
     derived: "Facts, summaries and rollups that rest on nothing else are erased with what they were made of, also where they do not match themselves.",
     everywhere: "What else was said or written there is erased too: messages of the log, responses, conversations, logged questions, files with their chunks. The receipt counts them.",
     memoriesAlone: "Tags, kind and source mean memories alone: messages of the log, responses, conversations and files stay.",
@@ -348,7 +362,7 @@ export const t = {
     prompt: "Prompt",
     messages: "Messages",
     leftOut: "Left out",
-    used: /** @param {number} n @param {number} budget */ (n, budget) => `${n.toLocaleString()} of ${count(budget, "token", "tokens")}`,
+    used: /** @param {number} n @param {number} budget */ (n, budget) => `${number(n)} of ${count(budget, "token", "tokens")}`,
     made: /** @param {number} seconds */ (seconds) => `${Math.round(seconds * 1000)} ms`,
     cut: "Shortened",
     noPieces: "Nothing was found for this question.",
@@ -431,9 +445,9 @@ export const t = {
     emptyTitle: "There is no vector store yet",
     emptyBody: "A store holds documents that are searched and cited. Create one, and drop files into it.",
     files: /** @param {number} n */ (n) => count(n, "file", "files"),
-    indexing: /** @param {number} n */ (n) => `${n.toLocaleString()} being indexed`,
-    failures: /** @param {number} n */ (n) => `${n.toLocaleString()} failed`,
-    cancelled: /** @param {number} n */ (n) => `${n.toLocaleString()} cancelled`,
+    indexing: /** @param {number} n */ (n) => `${number(n)} being indexed`,
+    failures: /** @param {number} n */ (n) => `${number(n)} failed`,
+    cancelled: /** @param {number} n */ (n) => `${number(n)} cancelled`,
     chunks: /** @param {number} n */ (n) => count(n, "chunk", "chunks"),
     active: "used",
     savedToast: "Saved",
@@ -454,7 +468,7 @@ export const t = {
     upload: "Upload files",
     uploadFolder: "Upload folder",
     uploads: "Uploads",
-    uploaded: /** @param {number} done @param {number} all */ (done, all) => `${done.toLocaleString()} of ${all.toLocaleString()} done`,
+    uploaded: /** @param {number} done @param {number} all */ (done, all) => `${number(done)} of ${number(all)} done`,
     clearDone: "Clear finished",
     fold: "Fold",
     unfold: "Unfold",
@@ -497,7 +511,7 @@ export const t = {
     added: "Added",
     model: "Embedding model",
     chunking: "Chunks of",
-    chunkingOf: /** @param {number} size @param {number} overlap */ (size, overlap) => `${count(size, "token", "tokens")}, of which ${overlap.toLocaleString()} repeat`,
+    chunkingOf: /** @param {number} size @param {number} overlap */ (size, overlap) => `${count(size, "token", "tokens")}, of which ${number(overlap)} repeat`,
     similarity: "Similarity",
   },
   ask: {
@@ -552,7 +566,7 @@ export const t = {
     order: "Order",
     newest: "Newest first",
     slowest: "Slowest first",
-    slowestOf: /** @param {number} n @param {boolean} all */ (n, all) => (all ? `Slowest of ${count(n, "request", "requests")}` : `Slowest of the latest ${n.toLocaleString()} requests`),
+    slowestOf: /** @param {number} n @param {boolean} all */ (n, all) => (all ? `Slowest of ${count(n, "request", "requests")}` : `Slowest of the latest ${number(n)} requests`),
     live: "Live",
     stale: "Not up to date",
     emptyTitle: "Nothing was asked yet",
@@ -564,7 +578,7 @@ export const t = {
     erased: "The texts of this question were erased",
     erasedAt: "Its texts were erased:",
     askedBadge: "Upload and ask",
-    tools: /** @param {number} n @param {number} failed */ (n, failed) => `${count(n, "tool call", "tool calls")}${failed ? `, ${failed.toLocaleString()} failed` : ""}`,
+    tools: /** @param {number} n @param {number} failed */ (n, failed) => `${count(n, "tool call", "tool calls")}${failed ? `, ${number(failed)} failed` : ""}`,
     /** @type {Record<string, string>} */
     statuses: {
       completed: "Completed", incomplete: "Incomplete", failed: "Failed", cancelled: "Cancelled", queued: "Queued", in_progress: "Under way",
@@ -617,14 +631,14 @@ export const t = {
     /** @type {Record<string, string>} */
     limits: { model_calls_per_day: "Model calls a day", model_tokens_per_day: "Model tokens a day", background_tokens_per_day: "Background tokens a day", embedded_tokens_per_day: "Embedded tokens a day" },
     noLimit: "no limit",
-    ofLimit: /** @param {number} n */ (n) => `of ${n.toLocaleString()}`,
+    ofLimit: /** @param {number} n */ (n) => `of ${number(n)}`,
     byDay: /** @param {string} what */ (what) => `${what} by day`,
     nothingSpent: "Nothing was spent in this period.",
     byPurpose: "By purpose",
     dayByDay: "By day",
     purpose: "Purpose",
     day: "Day",
-    chart: /** @param {number} days @param {number} most */ (days, most) => `A bar for each of ${count(days, "day", "days")}, at most ${most.toLocaleString()}; the tables below have the numbers.`,
+    chart: /** @param {number} days @param {number} most */ (days, most) => `A bar for each of ${count(days, "day", "days")}, at most ${number(most)}; the tables below have the numbers.`,
     /** @type {Record<string, string>} */
     purposes: {
       write: "Writes", embed: "Pending embeddings", files: "Documents", search: "Searches", embeddings: "Embeddings API", responses: "Responses", summaries: "Conversation summaries",
@@ -669,7 +683,7 @@ export const t = {
     dimension: "Dimensions",
     vectors: "Indexed vectors",
     words: "Indexed texts",
-    ofRows: /** @param {number} n @param {number} all */ (n, all) => `${n.toLocaleString()} of ${all.toLocaleString()}`,
+    ofRows: /** @param {number} n @param {number} all */ (n, all) => `${number(n)} of ${number(all)}`,
     unembedded: "Pending embeddings",
     behind: "Behind",
     missing: "Missing, for a backfill",
@@ -733,7 +747,7 @@ export const t = {
       "knowledge.remove": "Remove documents", "knowledge.index": "Index a document", "knowledge.attributes": "Change attributes of a document", summarize: "Summarize a conversation",
       "responses.create": "Background response", "upload_ask.remember": "Remember an answer", "upload_ask.derive": "Make memories of logged questions",
     },
-    progress: /** @param {number} done @param {number | null} total */ (done, total) => (total === null ? `${done.toLocaleString()} done` : `${done.toLocaleString()} of ${total.toLocaleString()}`),
+    progress: /** @param {number} done @param {number | null} total */ (done, total) => (total === null ? `${number(done)} done` : `${number(done)} of ${number(total)}`),
     attempts: /** @param {number} n */ (n) => count(n, "attempt", "attempts"),
     cancelJob: "Cancel job",
     cancelTitle: "Cancel this job?",

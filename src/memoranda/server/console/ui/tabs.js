@@ -1,5 +1,6 @@
 // Tabs as screen readers know them: arrows move, and the panel belongs to its tab.
 import { html, useId, useRef } from "./core.js";
+import { t } from "../strings.js";
 
 /** @typedef {import("../vendor/htm-preact.js").Child} Child */
 
@@ -23,7 +24,7 @@ export function Tabs({ label, tabs, current, onChange, children }) {
     <div class="tabs" role="tablist" aria-label=${label} ref=${list} onKeyDown=${keyed}>
       ${tabs.map((tab) => html`<button key=${tab.id} type="button" role="tab" id=${`${id}-${tab.id}`} aria-selected=${String(tab.id === current)}
         aria-controls=${`${id}-panel`} tabIndex=${tab.id === current ? 0 : -1} onClick=${() => onChange(tab.id)}>
-        ${tab.label}${tab.count !== undefined && html`<span class="count">${tab.count.toLocaleString()}</span>`}
+        ${tab.label}${tab.count !== undefined && html`<span class="count">${t.number(tab.count)}</span>`}
       </button>`)}
     </div>
     <div class="panel" role="tabpanel" id=${`${id}-panel`} aria-labelledby=${`${id}-${current}`} tabIndex=${0}>${children}</div>

@@ -2,11 +2,21 @@
 import { html } from "./core.js";
 import { t } from "../strings.js";
 
-/** @type {[Intl.RelativeTimeFormatUnit, number][]} */
-const UNITS = [["minute", 60], ["hour", 3600], ["day", 86400]];
-const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
-const whole = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
-const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
+const MINUTE = 60, HOUR = 60 * MINUTE, DAY = 24 * HOUR;
+
+/** "26 Nov 2026", of this time zone or in UTC. @param {Date} moment @param {boolean} [utc] */
+export function dayOf(moment, utc = false) {
+  const [day, month, year] = utc
+    ? [moment.getUTCDate(), moment.getUTCMonth(), moment.getUTCFullYear()]
+    : [moment.getDate(), moment.getMonth(), moment.getFullYear()];
+  return `${day} ${t.time.months[month]} ${year}`;
+}
+
+/** "26 Nov 2026, 09:30:00" of this time zone. @param {Date} moment */
+function whole(moment) {
+  const clock = [moment.getHours(), moment.getMinutes(), moment.getSeconds()];
+  return `${dayOf(moment)}, ${clock.map((part) => String(part).padStart(2, "0")).join(":")}`;
+}
 
 /**
  * "3 hr. ago" within a week, then the day.
@@ -17,14 +27,17 @@ export function told(moment, now) {
   const seconds = (moment.getTime() - now) / 1000;
   const away = Math.abs(seconds);
   if (away < 45) return t.time.now;
-  if (away > 7 * 86400) return day.format(moment);
-  const [unit, size] = [...UNITS].reverse().find(([, one]) => away >= one) ?? ["minute", 60];
-  return relative.format(Math.round(seconds / size), unit);
+  if (away > 7 * DAY) return dayOf(moment);
+  const size = away >= DAY ? DAY : away >= HOUR ? HOUR : MINUTE;
+  const n = Math.abs(Math.round(seconds / size));
+  if (size === DAY && n === 1) return seconds < 0 ? t.time.yesterday : t.time.tomorrow;
+  const unit = size === DAY ? t.time.days(n) : size === HOUR ? t.time.hours : t.time.minutes;
+  return seconds < 0 ? t.time.past(n, unit) : t.time.future(n, unit);
 }
 
 /** @param {{ at: string | null, exact?: boolean }} props */
 export function Time({ at, exact = false }) {
   if (at === null) return html`<span class="quiet">${t.time.unknown}</span>`;
   const moment = new Date(at);
-  return html`<time dateTime=${at} title=${whole.format(moment)}>${exact ? whole.format(moment) : told(moment, Date.now())}</time>`;
+  return html`<time dateTime=${at} title=${whole(moment)}>${exact ? whole(moment) : told(moment, Date.now())}</time>`;
 }

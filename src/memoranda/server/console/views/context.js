@@ -112,7 +112,7 @@ function Prompt({ context, budget, tab }) {
 /** How the budget is shared. @param {{ context: Context, budget: number }} props */
 function BudgetShares({ context, budget }) {
   const parts = Object.entries(context.parts).map(([name, part]) => ({ id: name, label: t.context.parts[name] ?? name, tone: name, value: part.tokens }));
-  return html`<${Shares} parts=${parts} whole=${Math.max(budget, context.tokens)} format=${/** @param {number} n */ (n) => n.toLocaleString()} />`;
+  return html`<${Shares} parts=${parts} whole=${Math.max(budget, context.tokens)} format=${t.number} />`;
 }
 
 /** @param {{ piece: Piece }} props */

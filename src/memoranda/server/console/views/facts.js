@@ -26,7 +26,7 @@ export function View() {
   const openId = query.get("id");
   const topic = useDebounced(query.get("q") ?? "", PAUSE);
   const { chains, timeline, loading, error, more, reload } = useTimeline(who, at, topic);
-  const people = useLoaded("people", (abort) => facetsOf({ kinds: ["fact"] }, abort)).data;
+  const people = useLoaded(timeline === null ? null : "people", (abort) => facetsOf({ kinds: ["fact"] }, abort)).data;
   const close = () => {
     setQuery({ id: null });
     /** @type {HTMLElement | null} */ (document.querySelector(".vrow.current [data-main]"))?.focus();

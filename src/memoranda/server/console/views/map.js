@@ -46,7 +46,7 @@ export function View() {
         : html`<${Plane} shown=${shown} groups=${groups} chosen=${chosen} onChoose=${setChosen} />
           <ul class="legend" aria-label=${t.map.legend}>${groups.map((group) => html`<li key=${group.label}>
             <button type="button" class="legend-entry" title=${t.map.choose(group.label)} onClick=${() => setChosen(group.points)}>
-              <span class=${`swatch ${group.swatch}`} /><span class="legend-label">${group.label}</span><span class="count">${group.points.length.toLocaleString()}</span>
+              <span class=${`swatch ${group.swatch}`} /><span class="legend-label">${group.label}</span><span class="count">${t.number(group.points.length)}</span>
             </button></li>`)}</ul>`}
     </section>
     ${shown !== null && chosen.length > 0 && html`<${Chosen} shown=${shown} chosen=${chosen} onClose=${() => setChosen([])} />`}

@@ -42,7 +42,7 @@ function Content({ entry }) {
     ${entry.erasedAt !== null && html`<p class="callout">${t.activity.erasedAt} <${Time} exact at=${entry.erasedAt} /></p>`}
     <h3>${t.activity.question}</h3><p class="request-text">${entry.question}</p>
     <h3>${t.activity.answer}</h3><p class="request-text">${entry.answer}</p>
-    <h3>${t.tokens(whole)}</h3><${Shares} parts=${tokens} whole=${whole} format=${/** @param {number} n */ (n) => n.toLocaleString()} />
+    <h3>${t.tokens(whole)}</h3><${Shares} parts=${tokens} whole=${whole} format=${t.number} />
     ${entry.sources.length > 0 && html`<h3>${t.activity.sources}</h3><ul class="linked">${entry.sources.map((one, i) => html`<li key=${i}>${one.filename} <span class="quiet">${t.knowledge.chunk(one.chunkIndex)}${one.cited ? `, ${t.ask.cited}` : ""}</span></li>`)}</ul>`}
     ${entry.memories.length > 0 && html`<h3>${t.activity.memories}</h3><ul class="linked">${entry.memories.map((one) => html`<li key=${one.id}><a class="mono id" href=${address("memories", { id: one.id })}>${one.id}</a></li>`)}</ul>`}
     <h3>${t.activity.details}</h3><${Pairs} pairs=${[

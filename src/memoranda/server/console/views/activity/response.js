@@ -90,10 +90,10 @@ function Tokens({ response: { usage } }) {
   const cached = usage.input_tokens_details.cached_tokens;
   const reasoning = usage.output_tokens_details.reasoning_tokens;
   return html`<h3>${t.activity.tokensTitle}</h3><${Pairs} pairs=${[
-    [t.activity.input, usage.input_tokens.toLocaleString()],
-    [t.activity.cached, cached > 0 ? cached.toLocaleString() : null],
-    [t.activity.output, usage.output_tokens.toLocaleString()],
-    [t.activity.reasoning, reasoning > 0 ? reasoning.toLocaleString() : null],
+    [t.activity.input, t.number(usage.input_tokens)],
+    [t.activity.cached, cached > 0 ? t.number(cached) : null],
+    [t.activity.output, t.number(usage.output_tokens)],
+    [t.activity.reasoning, reasoning > 0 ? t.number(reasoning) : null],
   ]} />`;
 }
 

@@ -52,8 +52,8 @@ function Measured({ text, order, live }) {
 function Timings({ label, first, rows, names = {}, failures = false }) {
   return html`<${Table} label=${label} rows=${rows} keyOf=${/** @param {Timing} row */ (row) => row.label} columns=${[
     { title: first, wide: true, cell: /** @param {Timing} row */ (row) => names[row.label] ?? html`<span class="mono id">${row.label}</span>` },
-    { title: t.activity.count, number: true, cell: /** @param {Timing} row */ (row) => row.count.toLocaleString() },
-    ...(failures ? [{ title: t.activity.failed, number: true, cell: /** @param {Timing} row */ (row) => row.failed > 0 ? html`<span class="wrong">${row.failed.toLocaleString()}</span>` : "0" }] : []),
+    { title: t.activity.count, number: true, cell: /** @param {Timing} row */ (row) => t.number(row.count) },
+    ...(failures ? [{ title: t.activity.failed, number: true, cell: /** @param {Timing} row */ (row) => row.failed > 0 ? html`<span class="wrong">${t.number(row.failed)}</span>` : "0" }] : []),
     { title: t.activity.mean, number: true, cell: /** @param {Timing} row */ (row) => durationOf(row.mean) },
     { title: t.activity.p95, number: true, cell: /** @param {Timing} row */ (row) => row.p95 === null ? t.activity.beyond : `≤ ${durationOf(row.p95)}` },
     { title: t.activity.total, number: true, cell: /** @param {Timing} row */ (row) => durationOf(row.sum) },

@@ -74,5 +74,4 @@ function Spendings({ label, first, rows, name }) {
   ]} />`;
 }
 
-/** @param {number} n */
-const number = (n) => n.toLocaleString();
+const { number } = t;

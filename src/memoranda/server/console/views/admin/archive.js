@@ -74,10 +74,10 @@ function Restore() {
 function Report({ report, restored }) {
   const rows = Object.entries(report.imported).map(([kind, counts]) => ({ kind, ...counts }));
   /** @typedef {typeof rows[number]} Row */
-  const number = /** @param {"read" | "created" | "present"} name */ (name) => ({ title: t.admin.counts[name], number: true, cell: /** @param {Row} row */ (row) => row[name].toLocaleString() });
+  const number = /** @param {"read" | "created" | "present"} name */ (name) => ({ title: t.admin.counts[name], number: true, cell: /** @param {Row} row */ (row) => t.number(row[name]) });
   return html`<h3>${restored ? t.admin.restored : t.admin.wouldRestore}</h3>
     ${rows.length === 0 ? html`<p class="quiet">${t.admin.nothingInside}</p>` : html`<${Table} label=${restored ? t.admin.restored : t.admin.wouldRestore} rows=${rows} keyOf=${/** @param {Row} row */ (row) => row.kind} columns=${[
       { title: t.admin.kind, cell: /** @param {Row} row */ (row) => row.kind }, number("read"), ...(restored ? [number("created"), number("present")] : []),
     ]} />`}
-    ${report.skipped.length > 0 && html`<h3>${t.admin.skipped}</h3><ul class="points">${report.skipped.map((one, i) => html`<li key=${i} class=${one.failed ? "wrong" : ""}>${one.count.toLocaleString()} × ${one.kind}: ${one.reason}</li>`)}</ul>`}`;
+    ${report.skipped.length > 0 && html`<h3>${t.admin.skipped}</h3><ul class="points">${report.skipped.map((one, i) => html`<li key=${i} class=${one.failed ? "wrong" : ""}>${t.number(one.count)} × ${one.kind}: ${one.reason}</li>`)}</ul>`}`;
 }

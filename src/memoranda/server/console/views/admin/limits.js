@@ -54,7 +54,7 @@ function Both({ usage: { quotas, holdings, report }, onChanged }) {
   const [editing, setEditing] = useState(/** @type {"" | "quotas" | "spending"} */ (""));
   const { tenant } = quotas;
   const bounds = Object.fromEntries(Object.keys(t.admin.limits).map((name) => [name, Number(quotas[/** @type {keyof Quotas} */ (name)])]));
-  const number = /** @param {number} n */ (n) => n.toLocaleString();
+  const { number } = t;
   /** @param {string} name @param {number} n */
   const sized = (name, n) => (BYTES.includes(name) ? bytesOf(n) : number(n));
   /** @type {Record<string, number>} */

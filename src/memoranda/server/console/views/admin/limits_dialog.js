@@ -64,4 +64,4 @@ function changesOf(values, texts) {
 }
 
 /** @param {unknown} value @param {string} unset */
-const told = (value, unset) => (value === null ? unset : typeof value === "number" ? value.toLocaleString() : String(value));
+const told = (value, unset) => (value === null ? unset : typeof value === "number" ? t.number(value) : String(value));

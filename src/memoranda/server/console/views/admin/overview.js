@@ -25,17 +25,17 @@ export function Overview({ children }) {
       <div class="panels">
         <section class="card panel-card"><h2>${t.admin.memories}</h2>
           <${Pairs} pairs=${[
-            [t.admin.memories, stats.memories.toLocaleString()], [t.admin.characters, stats.characters.toLocaleString()], [t.admin.chunks, stats.chunks.toLocaleString()],
-            ...Object.entries(stats.by_kind).map(([kind, n]) => [t.kinds[kind] ?? kind, n.toLocaleString()]),
+            [t.admin.memories, t.number(stats.memories)], [t.admin.characters, t.number(stats.characters)], [t.admin.chunks, t.number(stats.chunks)],
+            ...Object.entries(stats.by_kind).map(([kind, n]) => [t.kinds[kind] ?? kind, t.number(n)]),
           ]} /></section>
         <section class="card panel-card"><h2>${t.admin.indexes}</h2>
           <${Pairs} pairs=${[
-            [t.admin.model, html`<span class="mono id">${stats.model}</span>`], [t.admin.dimension, stats.dimension.toLocaleString()],
-            [t.admin.vectors, t.admin.ofRows(stats.indexed_vectors, stats.vectors)], [t.admin.words, stats.indexed_words.toLocaleString()],
-            [t.admin.unembedded, stats.unembedded.toLocaleString()], [t.admin.behind, stats.behind.length ? stats.behind.map((side) => html`<${Badge} tone="warn">${side}<//> `) : t.none],
+            [t.admin.model, html`<span class="mono id">${stats.model}</span>`], [t.admin.dimension, t.number(stats.dimension)],
+            [t.admin.vectors, t.admin.ofRows(stats.indexed_vectors, stats.vectors)], [t.admin.words, t.number(stats.indexed_words)],
+            [t.admin.unembedded, t.number(stats.unembedded)], [t.admin.behind, stats.behind.length ? stats.behind.map((side) => html`<${Badge} tone="warn">${side}<//> `) : t.none],
           ]} />
           <h3>${t.admin.missing}</h3>
-          <${Loaded} of=${missing} lines=${2}>${/** @param {Missing} found */ (found) => html`<${Pairs} pairs=${/** @type {("unembedded" | "summaries" | "query_logs")[]} */ (["unembedded", "summaries", "query_logs"]).map((name) => [t.admin.missingOf[name] ?? name, found[name].toLocaleString()])} />`}<//></section>
+          <${Loaded} of=${missing} lines=${2}>${/** @param {Missing} found */ (found) => html`<${Pairs} pairs=${/** @type {("unembedded" | "summaries" | "query_logs")[]} */ (["unembedded", "summaries", "query_logs"]).map((name) => [t.admin.missingOf[name] ?? name, t.number(found[name])])} />`}<//></section>
       </div>
       <${Folder} stats=${stats} />`}<//>
   </div>`;
@@ -69,6 +69,6 @@ function Folder({ stats }) {
 
 /** @param {string} name @param {unknown} value */
 function shown(name, value) {
-  if (typeof value === "number") return name === "bytes" || name.endsWith("_bytes") ? bytesOf(value) : value.toLocaleString();
+  if (typeof value === "number") return name === "bytes" || name.endsWith("_bytes") ? bytesOf(value) : t.number(value);
   return typeof value === "object" ? html`<span class="mono id">${JSON.stringify(value)}</span>` : String(value);
 }

@@ -8,7 +8,7 @@ import { Loaded } from "../../ui/states.js";
 import { toast } from "../../ui/toast.js";
 import { address, addressWith, setQuery } from "../../router.js";
 import { t } from "../../strings.js";
-import { dayOf } from "./slider.js";
+import { dayText } from "./slider.js";
 import { Sources } from "./sources.js";
 
 /**
@@ -71,7 +71,7 @@ function stateOf(version) {
 
 /** @param {Version} version */
 function spanOf({ begins, ends }) {
-  return begins === null ? "" : t.facts.from(dayOf(Date.parse(begins)), ends === null ? null : dayOf(Date.parse(ends)));
+  return begins === null ? "" : t.facts.from(dayText(Date.parse(begins)), ends === null ? null : dayText(Date.parse(ends)));
 }
 
 /** @param {{ version: Version, current: boolean }} props */

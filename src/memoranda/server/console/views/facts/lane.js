@@ -3,7 +3,7 @@ import { html } from "../../ui/core.js";
 import { Badge } from "../../ui/badge.js";
 import { addressWith, setQuery } from "../../router.js";
 import { t } from "../../strings.js";
-import { dayOf, momentAt } from "./slider.js";
+import { dayText, momentAt } from "./slider.js";
 
 /**
  * @typedef {import("./source.js").Chain} Chain
@@ -20,7 +20,7 @@ function place(moment, first) {
 export function Axis({ first, at }) {
   const marks = [first, (first + Date.now()) / 2, Date.now()];
   return html`<div class="axis" aria-hidden="true"><div class="axis-track">
-    ${marks.map((moment, i) => html`<span class=${`tick tick-${i}`} key=${i}>${i === 2 ? t.facts.today : dayOf(moment)}</span>`)}
+    ${marks.map((moment, i) => html`<span class=${`tick tick-${i}`} key=${i}>${i === 2 ? t.facts.today : dayText(moment)}</span>`)}
     <span class="needle" style=${{ left: `${place(momentAt(at), first)}%` }} />
   </div></div>`;
 }
@@ -44,7 +44,7 @@ export function Lane({ chain, first, at, openId, person }) {
     <a class="memory-text" data-main href=${addressWith({ id: memory.id })} aria-current=${open ? "true" : null} onClick=${show}>${memory.content}</a>
     <div class="memory-meta">
       <${Badge} tone=${state === "holds" ? "good" : ""}>${t.facts[state]}<//>
-      <span>${t.facts.from(dayOf(fact.begins), fact.ends === null ? null : dayOf(fact.ends))}</span>
+      <span>${t.facts.from(dayText(fact.begins), fact.ends === null ? null : dayText(fact.ends))}</span>
       ${chain.facts.length > 1 && html`<span>${t.facts.versions(chain.facts.length)}</span>`}
       ${person && memory.user_id !== null && html`<span class="scope">user:${memory.user_id}</span>`}
     </div>

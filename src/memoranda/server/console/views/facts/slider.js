@@ -1,14 +1,14 @@
 // The day as of which facts are shown: a slider from the first fact to today.
 import { html, useId } from "../../ui/core.js";
 import { Button } from "../../ui/form.js";
+import { dayOf } from "../../ui/time.js";
 import { setQuery } from "../../router.js";
 import { t } from "../../strings.js";
 
 const DAY = 86_400_000;
-const told = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric", timeZone: "UTC" });
 
 /** A day as it is read. @param {number} moment milliseconds since 1970 */
-export const dayOf = (moment) => told.format(moment);
+export const dayText = (moment) => dayOf(new Date(moment), true);
 
 /** The moment of an `at` of the address: the end of its day; now without one, or when it is no day. @param {string | null} at */
 export function momentAt(at) {
@@ -22,7 +22,7 @@ export function Slider({ first, at }) {
   const today = Math.floor(Date.now() / DAY);
   const least = Math.min(Math.floor(first / DAY), today - 1);
   const value = Math.min(today, Math.floor(momentAt(at) / DAY));
-  const says = at === null ? t.facts.today : dayOf(value * DAY);
+  const says = at === null ? t.facts.today : dayText(value * DAY);
   /** @param {InputEvent} event */
   const moved = (event) => {
     const day = Number(/** @type {HTMLInputElement} */ (event.currentTarget).value);

@@ -17,7 +17,7 @@ export function Groups({ groups }) {
   if (groups.length === 0) return html`<p class="quiet">${t.forget.nothing}</p>`;
   return html`<${Table} label=${t.forget.byKind} rows=${groups} keyOf=${/** @param {Group} group */ (group) => group.kind} columns=${[
     { title: t.forget.kindColumn, cell: /** @param {Group} group */ (group) => html`<${Kind} kind=${group.kind} />` },
-    { title: t.forget.number, number: true, cell: /** @param {Group} group */ (group) => group.number.toLocaleString() },
+    { title: t.forget.number, number: true, cell: /** @param {Group} group */ (group) => t.number(group.number) },
     { title: t.forget.example, wide: true, cell: examples },
   ]} />`;
 }
@@ -41,7 +41,7 @@ export function Given({ receipt, onAgain }) {
       [t.forget.at, html`<${Time} exact at=${receipt.erased_at} />`],
     ]} />
     <h3>${t.forget.erased}</h3>
-    ${counts.length ? html`<${Pairs} pairs=${counts.map(([name, number]) => [t.forget.counts[name] ?? name, number.toLocaleString()])} />` : html`<p class="quiet">${t.forget.none}</p>`}
+    ${counts.length ? html`<${Pairs} pairs=${counts.map(([name, number]) => [t.forget.counts[name] ?? name, t.number(number)])} />` : html`<p class="quiet">${t.forget.none}</p>`}
     <p class="quiet receipt-note">${receipt.note}</p>
     <p class="quiet">${t.forget.keep}</p>
     <div class="actions"><${Button} onClick=${onAgain}>${t.forget.another}<//><${Copy} text=${JSON.stringify(receipt, null, 2)} label=${t.forget.copyReceipt} /></div>

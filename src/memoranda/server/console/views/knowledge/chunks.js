@@ -15,7 +15,7 @@ export function Chunks({ path, count, pdf }) {
   if (pages.error) return html`<${Failed} error=${pages.error} retry=${pages.reload} />`;
   if (pages.rows.length === 0) return pages.loading ? html`<${Loading} />` : html`<p class="quiet">${t.knowledge.noText}</p>`;
   return html`<ol class="pieces">${pages.rows.map((chunk) => html`<${One} key=${chunk.id} chunk=${chunk} pdf=${pdf} />`)}</ol>
-    ${!pages.ended && html`<div class="actions"><${Button} onClick=${pages.more}>${t.knowledge.moreChunks} (${(count - pages.rows.length).toLocaleString()})<//></div>`}`;
+    ${!pages.ended && html`<div class="actions"><${Button} onClick=${pages.more}>${t.knowledge.moreChunks} (${t.number(count - pages.rows.length)})<//></div>`}`;
 }
 
 /** @param {{ chunk: Chunk, pdf: boolean }} props */

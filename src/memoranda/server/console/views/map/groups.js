@@ -1,4 +1,5 @@
 // The points of a map by colour: the most frequent kinds or scopes, or fifths by age.
+import { dayOf } from "../../ui/time.js";
 import { t } from "../../strings.js";
 
 /**
@@ -9,7 +10,6 @@ import { t } from "../../strings.js";
 export const COLOURINGS = /** @type {const} */ (["kind", "scope", "age"]);
 const COLOURS = 7; // colours of the style sheet; the last is that of all other values
 const FIFTHS = 5;
-const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
 
 /**
  * @param {Projection} shown
@@ -44,7 +44,7 @@ function byAge({ occurred_at: times }) {
   const groups = [];
   for (let from = 0; from < order.length; from += size) {
     const points = order.slice(from, from + size);
-    const ends = [points[0], points[points.length - 1]].map((at) => day.format(new Date(/** @type {string} */ (times[/** @type {number} */ (at)]))));
+    const ends = [points[0], points[points.length - 1]].map((at) => dayOf(new Date(/** @type {string} */ (times[/** @type {number} */ (at)]))));
     groups.push({ label: [...new Set(ends)].join(" – "), swatch: `age-${groups.length}`, points });
   }
   return groups;

@@ -27,7 +27,7 @@ export function Messages({ id, marked, count }) {
     ${pages.error ? html`<${Failed} error=${pages.error} retry=${pages.reload} />`
       : pages.rows.length === 0 ? (pages.loading ? html`<${Loading} />` : html`<p class="quiet">${t.sessions.noMessages}</p>`)
       : html`<ol>${pages.rows.map((row, i) => html`<${Said} key=${row.id} message=${row} first=${i === 0 || !together(/** @type {Message} */ (pages.rows[i - 1]), row)} marked=${row.id === marked} />`)}</ol>`}
-    ${pages.rows.length > 0 && !pages.ended && html`<${Button} onClick=${pages.more}>${t.sessions.more} (${(count - pages.rows.length).toLocaleString()})<//>`}
+    ${pages.rows.length > 0 && !pages.ended && html`<${Button} onClick=${pages.more}>${t.sessions.more} (${t.number(count - pages.rows.length)})<//>`}
   </section>`;
 }
 
