@@ -32,7 +32,7 @@ from memoranda.server.route import MULTIPART, Call, Route
 from memoranda.server.routes import ROUTES
 from memoranda.server.sockets import PATH as SOCKET
 from memoranda.server.sockets import Sockets
-from memoranda.server.sse import Live
+from memoranda.server.sse import Live, while_connected
 from memoranda.server.state import ServerState
 from memoranda.server.telemetry import Telemetry
 
@@ -96,12 +96,15 @@ class Answers:
         return body if route.body is bytes else from_json(body, route.body)
 
     async def _in_time(self, route: Route, call: Call[Any, Any]) -> Any:
-        """Cancel a read that exceeds the time limit. A write continues, and the caller is informed."""
+        """Cancel a read that exceeds the time limit, and a long one whose client goes. A write continues, and the
+        caller is informed."""
         limit = None if route.long else self.server.request_timeout
         if route.writes:
             return await self._write(route.handler(call), limit)
         try:
             async with asyncio.timeout(limit):
+                if route.long and route.form is None:
+                    return await while_connected(route.handler(call), call.request.receive)
                 return await route.handler(call)
         except TimeoutError as exc:
             raise Refused(504, "timeout", f"no answer within {limit:g} seconds; ask for less") from exc

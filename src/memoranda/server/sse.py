@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from memoranda.server.errors import problem
+from memoranda.server.errors import ClientGone, problem
+
+T = TypeVar("T")
 
 log = logging.getLogger("memoranda.http")
 EVENTS = "text/event-stream"
@@ -71,7 +73,23 @@ async def hung_up(receive: Receive) -> None:
         pass
 
 
-async def stopped(*tasks: asyncio.Task[Any]) -> None:
+async def while_connected(work: Awaitable[T], receive: Receive) -> T:
+    """Return the result of the work, which is cancelled if the client goes first.
+
+    Raises:
+        ClientGone: it did.
+    """
+    task, gone = asyncio.ensure_future(work), asyncio.create_task(hung_up(receive))
+    try:
+        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+    finally:
+        await stopped(task, gone)
+    raise ClientGone
+
+
+async def stopped(*tasks: asyncio.Future[Any]) -> None:
     """Cancels running tasks, and waits until all have ended; their results and errors are discarded."""
     for task in tasks:
         task.cancel()
