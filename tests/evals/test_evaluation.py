@@ -106,6 +106,20 @@ async def test_a_scope_of_a_question_is_where_it_is_asked(product: Memoranda) ->
             r"configurations\[1\].name: 'hybrid' is the name of",
         ),
         ([{"query": "x", "relevant": ["0"]}], WAYS, 101, "limit: must be a whole number between 1 and 100"),
+        (
+            [{"query": "x", "relevant": ["0"]}] * 400,
+            WAYS,
+            100,
+            "limit: x questions x configurations is above 50,000",
+        ),
+        ([{"query": "x" * 10_000_000, "relevant": ["0"]}], WAYS, 10, r"questions\[0\].query: is longer than"),
+        (
+            [{"query": "x", "relevant": ["0"], "category": "all"}],
+            WAYS,
+            10,
+            r"questions\[0\].category: 'all' is the name",
+        ),
+        ([{"query": "x\ud800", "relevant": ["0"]}], WAYS, 10, r"questions\[0\].query: "),
     ],
 )
 async def test_what_is_wrong_is_named(
@@ -125,8 +139,9 @@ async def test_a_bundled_set_is_written_elsewhere_at_the_cost_of_the_tenant(prod
     assert all(set(question.relevant) <= compared.texts.keys() for question in compared.questions)
     assert await product.memories.count() == len(TEXTS)
     assert await product.acting_as(Subject(tenant_id="acme")).count() == 0
-    (spent,) = (await product.costs.usage(tenant="acme")).data
-    assert (spent.purpose, spent.texts_embedded) == ("embeddings", 302 + 48)
+    spent = (await product.costs.usage(tenant="acme")).data  # of two days, if midnight passes
+    assert {row.purpose for row in spent} == {"embeddings"}
+    assert sum(row.texts_embedded for row in spent) == 302 + 48
     with pytest.raises(InvalidInput, match="set: must be one of synthetic, assistant"):
         await evaluate_bundled(product, subject, "mine", [SearchConfiguration()])
 
@@ -164,6 +179,8 @@ def test_the_command_compares_the_configured_search_with_its_options(tmp_path: P
         more.write('{"query": "x"}\n')
     refused = run("eval", "own", str(file))
     assert (refused.exit_code, refused.output) == (2, "memoranda: own.jsonl, line 3.relevant: is required\n")
+    file.write_text(f"{json.dumps(question)}\n\n{json.dumps(question | {'relevant': ['gone']})}\n")
+    assert "own.jsonl, line 3.relevant: 'gone' is no memory" in run("eval", "own", str(file)).output
     file.write_text("green\n")
     assert "own.jsonl, line 1: is not JSON; write {" in run("eval", "own", str(file)).output
     assert "none: cannot be read: no such file" in run("eval", "own", str(tmp_path / "none")).output

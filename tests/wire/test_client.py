@@ -207,4 +207,6 @@ def test_evaluations_are_the_same_both_ways(client: Client, local: Any) -> None:
         ]
         return product.evaluate(questions, [{"name": "A"}, SearchConfiguration(mode="words")], limit=2)
 
-    assert evaluated(client, client) == evaluated(local, local.memories)
+    over_http = evaluated(client, client)
+    assert over_http == evaluated(local, local.memories)
+    assert type(over_http.configurations[0].scores["all"]["questions"]) is int

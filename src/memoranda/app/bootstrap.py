@@ -129,7 +129,7 @@ def _wire(
 ) -> Wired:
     url = config.embedder.url if own is None else f"own:{own.model}"
     with ExitStack() as opened:
-        asked = own or _embedder(config)
+        asked = _embedder(config) if own is None else CachedEmbedder(own, config.embedder.cache_size)
         opened.callback(asked.close)
         check_dimension(config, asked.model, asked.dim)
         database = config.database

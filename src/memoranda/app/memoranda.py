@@ -293,12 +293,13 @@ class Memoranda:
                 `EvaluationQuestion`.
             configurations: 1..4 ways of searching, each under a name of its own (`{"mode": "words"}`), see
                 `SearchConfiguration`.
-            limit: how many results each question asks for, 1..100. No floor applies.
+            limit: how many results each question asks for, 1..100; at most 50 000 for all. No floor applies, and the
+                language model does not help (`hyde`, `model_rerank`).
 
         Raises:
             InvalidInput: names the field; also if a memory does not exist.
         """
-        return await evaluate(self.memories, questions, configurations, limit)
+        return await evaluate(self.core, self.subject, questions, configurations, limit)
 
     def backfills_as(self, subject: Subject) -> Backfills:
         """Return the backfills that another subject may start."""

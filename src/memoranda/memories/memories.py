@@ -12,18 +12,18 @@ from typing_extensions import Unpack
 
 from memoranda.clock import now_micros
 from memoranda.errors import Forbidden, InvalidInput, NotFound
-from memoranda.filters import EVERYTHING, Filter, all_of, matches
+from memoranda.filters import EVERYTHING, Filter, all_of
 from memoranda.memories import duplicates, facets, projection, reindexing, transfer
 from memoranda.memories.pages import Place, read_page
 from memoranda.memories.search import search
 from memoranda.providers.embeddings.base import Embedded, Task
 from memoranda.store import listing
-from memoranda.store.access import must_be_admin, must_write, scopes_filter, selection_filter, visible_to
+from memoranda.store.access import must_be_admin, must_write, scopes_filter, selection_filter
 from memoranda.store.core import Core
 from memoranda.store.forgetting import Forgetting, aim_of
 from memoranda.store.jobs import RELEASE_JOB
 from memoranda.store.paging import check_limit, check_page
-from memoranda.store.rows import attributes, to_memory
+from memoranda.store.rows import to_memory
 from memoranda.store.validation import check_texts
 from memoranda.text.instructions import RULES
 from memoranda.text.json import compact_json
@@ -248,9 +248,7 @@ class Memories:
     async def count_access(self, ids: Sequence[str]) -> int:
         """Record that these memories were used: update access_count and last_accessed_at. Return how many there are."""
         _check_ids(ids)
-        rows = await self._core.threads.run(self._core.store.by_id, self.subject.tenant_id, list(ids))
-        mine = visible_to(self.subject)
-        seqs = [row.seq for row in rows.values() if matches(mine, attributes(row))]
+        seqs = [row.seq for row in (await self._core.visible_rows(self.subject, ids)).values()]
         values = [now_micros(), self.subject.tenant_id, compact_json(seqs)]
         counted = self._core.store.db.write(
             lambda c: c.run("count_access", values), tenant=self.subject.tenant_id

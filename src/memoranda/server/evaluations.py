@@ -11,8 +11,8 @@ from memoranda.app.evals.bundled import evaluate_bundled
 from memoranda.app.evals.evaluation import (
     DEFAULTS,
     MOST_CONFIGURATIONS,
+    MOST_LIMIT,
     MOST_QUESTIONS,
-    MOST_RESULTS,
     Evaluation,
     EvaluationQuestion,
     SearchConfiguration,
@@ -38,7 +38,7 @@ class EvaluationBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     configurations: Annotated[
         list[SearchConfiguration], Meta(min_length=1, max_length=MOST_CONFIGURATIONS)
     ] = msgspec.field(default_factory=lambda: [DEFAULTS])
-    limit: Annotated[int, Meta(ge=1, le=MOST_RESULTS)] = 10
+    limit: Annotated[int, Meta(ge=1, le=MOST_LIMIT)] = 10
 
 
 class EvaluationObject(Evaluation, kw_only=True, tag_field="object", tag="evaluation"):
@@ -46,13 +46,16 @@ class EvaluationObject(Evaluation, kw_only=True, tag_field="object", tag="evalua
 
 
 async def create(call: Call[EvaluationBody, None]) -> EvaluationObject:
-    body, memories = call.body, call.memories
-    if body.set is None:
-        evaluation = await evaluate(memories, body.questions or [], body.configurations, body.limit)
-    else:
-        evaluation = await evaluate_bundled(
-            call.state.memoranda, memories.subject, body.set, body.configurations, limit=body.limit
-        )
+    body, subject, product = call.body, call.memories.subject, call.state.memoranda
+    async with call.state.evaluating:
+        if body.set is None:
+            evaluation = await evaluate(
+                product.core, subject, body.questions or [], body.configurations, body.limit
+            )
+        else:
+            evaluation = await evaluate_bundled(
+                product, subject, body.set, body.configurations, limit=body.limit
+            )
     return as_wire(evaluation, EvaluationObject)
 
 

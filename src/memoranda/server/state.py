@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -20,3 +21,5 @@ class ServerState(msgspec.Struct, frozen=True):
     telemetry: Telemetry
     document: Callable[[], dict[str, Any]]
     live: Live
+    evaluating: asyncio.Semaphore = msgspec.field(default_factory=lambda: asyncio.Semaphore(1))
+    """One evaluation runs at a time: it asks hundreds of questions."""

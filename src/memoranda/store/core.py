@@ -119,10 +119,16 @@ class Core(msgspec.Struct):
         Raises:
             NotFound: there is none. Missing and not visible are deliberately indistinguishable.
         """
-        row = (await self.threads.run(self.store.by_id, subject.tenant_id, [id])).get(id)
-        if row is None or not matches(visible_to(subject), attributes(row)):
+        rows = await self.visible_rows(subject, [id])
+        if id not in rows:
             raise NotFound(f"no memory {id!r}")
-        return row
+        return rows[id]
+
+    async def visible_rows(self, subject: Subject, ids: Sequence[str]) -> dict[str, Record]:
+        """Return the rows of the memories that the subject may see, by id; others are left out."""
+        rows = await self.threads.run(self.store.by_id, subject.tenant_id, list(ids))
+        mine = visible_to(subject)
+        return {id_: row for id_, row in rows.items() if matches(mine, attributes(row))}
 
     @asynccontextmanager
     async def local_file(self, tenant: str, id: str) -> AsyncIterator[Path]:

@@ -14,8 +14,8 @@ from memoranda.app.evals.run import write
 from memoranda.app.memoranda import Memoranda
 from memoranda.config.sections import Config
 from memoranda.errors import InvalidInput
-from memoranda.memories.memories import Memories
 from memoranda.providers.embeddings.base import Embedded, Embedder, Span, Task
+from memoranda.store.core import Core
 from memoranda.types import Subject
 
 SETS: Mapping[str, Callable[[], Dataset]] = {"synthetic": synthetic.read, "assistant": assistant.read}
@@ -37,13 +37,12 @@ async def evaluate_bundled(
     """
     if name not in SETS:
         raise InvalidInput("set", f"must be one of {', '.join(SETS)}")
-    dataset = SETS[name]()
+    dataset = await product.core.threads.run(SETS[name])
     dataset = replace(
         dataset, memories={key: replace(memory, id=key) for key, memory in dataset.memories.items()}
     )
-    search = replace(product.config.search, hyde=False, model_rerank=0)
-    config = Config(data=":memory:", search=search)
-    charged = _Charged(product.acting_as(subject), product.core.embedder)
+    config = Config(data=":memory:", search=product.config.search)
+    charged = _Charged(product.core, subject.tenant_id)
     async with await Memoranda.open(config=config, embedder=charged) as temporary:
         written = await write(temporary.memories, dataset)
         ids = {key: id_ for id_, keys in written.keys.items() for key in keys}
@@ -57,21 +56,21 @@ async def evaluate_bundled(
             )
             for question in dataset.questions
         ]
-        evaluation = await evaluate(temporary.memories, questions, configurations, limit)
+        evaluation = await evaluate(temporary.core, temporary.subject, questions, configurations, limit)
     return replace(evaluation, set=name)
 
 
 class _Charged(Embedder):
     """The embedder of a product, at the cost of one tenant."""
 
-    def __init__(self, memories: Memories, inner: Embedder) -> None:
-        self._memories = memories
-        self._inner = inner
+    def __init__(self, core: Core, tenant: str) -> None:
+        self._ledger, self._tenant = core.ledger, tenant
+        self._inner = inner = core.embedder
         self.model, self.dim, self.max_tokens = inner.model, inner.dim, inner.max_tokens
         self.calibration, self.dense_weight, self.remote = inner.calibration, inner.dense_weight, inner.remote
 
     async def embed(self, texts: Sequence[str], task: Task = "document") -> Embedded:
-        return await self._memories.embed(texts, task)
+        return await self._ledger.embed(self._inner, texts, task, tenant=self._tenant, purpose="embeddings")
 
     def split(self, text: str) -> list[Span]:
         return self._inner.split(text)

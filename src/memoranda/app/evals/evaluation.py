@@ -12,10 +12,11 @@ from memoranda.app.evals import metrics
 from memoranda.app.evals.dataset import Dataset, Question
 from memoranda.app.evals.report import by_category
 from memoranda.app.evals.run import Answer, Asking, Run, search_as
-from memoranda.errors import InvalidInput, NotFound
+from memoranda.errors import InvalidInput
 from memoranda.memories.memories import Memories
+from memoranda.store.core import Core
 from memoranda.store.paging import check_limit
-from memoranda.types import Id, Scopes, Share
+from memoranda.types import Id, Scopes, Share, Subject
 from memoranda.types import Question as QuestionText
 from memoranda.validation import convert
 
@@ -24,7 +25,11 @@ S = TypeVar("S", bound=msgspec.Struct)
 OWN = "own"
 MOST_QUESTIONS = 500
 MOST_CONFIGURATIONS = 4
-MOST_RESULTS = 100
+MOST_LIMIT = 100
+MOST_RESULTS = 50_000
+"""The most results of one evaluation, over all questions and configurations."""
+PAGE = 500
+ALL = "all"
 TEXT = 300
 """Characters of a memory that an evaluation shows."""
 
@@ -82,7 +87,7 @@ class Scored(msgspec.Struct, kw_only=True):
     `questions` counts them. `degraded` counts the questions whose search was degraded."""
 
     name: str
-    scores: dict[str, dict[str, float]]
+    scores: dict[str, dict[str, int | float]]
     degraded: int
 
 
@@ -98,25 +103,43 @@ class Evaluation(msgspec.Struct, kw_only=True):
 
 
 async def evaluate(
-    memories: Memories,
+    core: Core,
+    subject: Subject,
     questions: Sequence[EvaluationQuestion | Mapping[str, Any]],
     configurations: Sequence[SearchConfiguration | Mapping[str, Any]],
     limit: int,
 ) -> Evaluation:
-    """Ask every question with every configuration; see `Memoranda.evaluate`."""
+    """Ask every question with every configuration, as a subject; see `Memoranda.evaluate`."""
     _check_number("questions", questions, MOST_QUESTIONS)
     _check_number("configurations", configurations, MOST_CONFIGURATIONS)
-    check_limit(limit, MOST_RESULTS)
+    check_limit(limit, MOST_LIMIT)
+    if len(questions) * len(configurations) * limit > MOST_RESULTS:
+        raise InvalidInput(
+            "limit", f"x questions x configurations is above {MOST_RESULTS:,} results; ask for fewer of each"
+        )
     given = _converted("questions", questions, EvaluationQuestion)
     runs = _runs(_converted("configurations", configurations, SearchConfiguration), limit)
-    texts = await _texts(memories, given)
+    for at, each in enumerate(given):
+        _check_question(core, each, f"questions[{at}]")
+    texts = await _texts(core, subject, given)
     asked = [_question(number, question) for number, question in enumerate(given, start=1)]
-    for question in asked:
+    memories = Memories(core, subject)
+    for at, question in enumerate(asked):
         for run in runs:
-            hits, degraded = await search_as(memories, question, run.asking)
+            try:
+                hits, degraded = await search_as(memories, question, run.asking)
+            except InvalidInput as exc:
+                says = str(exc).removeprefix(f"{exc.field}: ")
+                raise InvalidInput(f"questions[{at}].{exc.field}", says) from exc
             texts |= {hit.memory.id: hit.memory.content[:TEXT] for hit in hits}
             ranked, scores = [hit.memory.id for hit in hits], [hit.score for hit in hits]
             run.answers.append(Answer(question, ranked, scores, degraded))
+    return await core.threads.run(_compared_runs, asked, runs, limit, texts)
+
+
+def _compared_runs(
+    asked: list[Question], runs: Sequence[Run], limit: int, texts: dict[str, str]
+) -> Evaluation:
     dataset = Dataset(OWN, {}, asked)
     return Evaluation(
         set=OWN,
@@ -127,6 +150,13 @@ async def evaluate(
         ],
         texts=texts,
     )
+
+
+def _check_question(core: Core, question: EvaluationQuestion, place: str) -> None:
+    if len(question.query) > core.max_query_chars:
+        raise InvalidInput(f"{place}.query", f"is longer than {core.max_query_chars} characters")
+    if question.category == ALL:
+        raise InvalidInput(f"{place}.category", f"{ALL!r} is the name of the means over all; choose another")
 
 
 def _check_number(field: str, values: Sequence[Any], most: int) -> None:
@@ -149,7 +179,7 @@ def _converted(field: str, values: Sequence[Any], type_: type[S]) -> list[S]:
 def _runs(configurations: Sequence[SearchConfiguration], limit: int) -> list[Run]:
     runs: list[Run] = []
     for at, configuration in enumerate(configurations):
-        asking = Asking(**msgspec.structs.asdict(configuration), limit=limit)
+        asking = Asking(**msgspec.structs.asdict(configuration), limit=limit, assisted=False)
         if any(asking.label == run.asking.label for run in runs):
             raise InvalidInput(
                 f"configurations[{at}].name",
@@ -159,20 +189,20 @@ def _runs(configurations: Sequence[SearchConfiguration], limit: int) -> list[Run
     return runs
 
 
-async def _texts(memories: Memories, questions: Sequence[EvaluationQuestion]) -> dict[str, str]:
+async def _texts(core: Core, subject: Subject, questions: Sequence[EvaluationQuestion]) -> dict[str, str]:
     """Return the beginning of each memory that the questions name."""
+    named = list(dict.fromkeys(id_ for each in questions for id_ in (*each.relevant, *each.misleading)))
     texts: dict[str, str] = {}
+    for at in range(0, len(named), PAGE):
+        rows = await core.visible_rows(subject, named[at : at + PAGE])
+        texts |= {id_: row.content[:TEXT] for id_, row in rows.items()}
     for at, question in enumerate(questions):
         for field in ("relevant", "misleading"):
             for id_ in getattr(question, field):
-                if id_ in texts:
-                    continue
-                try:
-                    texts[id_] = (await memories.get(id_)).content[:TEXT]
-                except NotFound as exc:
+                if id_ not in texts:
                     raise InvalidInput(
                         f"questions[{at}].{field}", f"{id_!r} is no memory; take it out of the question"
-                    ) from exc
+                    )
     return texts
 
 

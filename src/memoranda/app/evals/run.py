@@ -20,8 +20,8 @@ Progress = Callable[[str, int, int], None]
 
 class Asking(msgspec.Struct, frozen=True):
     """How to ask: `mode`, `limit`, `rerank`, `recency`, `times` and `enrich` as in `types.Query`; `dense_weight` in [0,
-    1] overrides the fusion weights, keyword search gets the rest; None keeps the configured ones. `name` is its label
-    in a report, by default the mode."""
+    1] overrides the fusion weights, keyword search gets the rest; None keeps the configured ones. `assisted` is False
+    where the language model shall not help with a search. `name` is its label in a report, by default the mode."""
 
     mode: str = "hybrid"
     limit: int = 10
@@ -30,6 +30,7 @@ class Asking(msgspec.Struct, frozen=True):
     recency: str | None = None
     times: bool | None = None
     enrich: bool | None = None
+    assisted: bool = True
     name: str = ""
 
     @property
@@ -132,6 +133,8 @@ async def search_as(memories: Memories, question: Question, asking: Asking) -> t
         recency=asking.recency,
         times=asking.times,
         enrich=asking.enrich,
+        hyde=None if asking.assisted else False,
+        model_rerank=None if asking.assisted else 0,
     )
     return result.results, result.degraded
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal
@@ -60,11 +61,19 @@ def own(
     ways = [DEFAULTS]
     if given:
         ways.append(convert({"name": "options", **given}, SearchConfiguration))
-    evaluation = invocation.product.evaluate(list(_read(file)), ways, limit=depth)
+    numbered = dict(_read(file))
+    try:
+        evaluation = invocation.product.evaluate(list(numbered.values()), ways, limit=depth)
+    except InvalidInput as exc:
+        if (place := re.match(r"questions\[(\d+)\]", exc.field)) is None:
+            raise
+        line = f"{file.name}, line {list(numbered)[int(place[1])]}{exc.field[place.end() :]}"
+        raise InvalidInput(line, str(exc).removeprefix(f"{exc.field}: ")) from exc
     invocation.show(evaluation, "\n".join(_lines(evaluation)))
 
 
-def _read(file: Path) -> Iterator[EvaluationQuestion]:
+def _read(file: Path) -> Iterator[tuple[int, EvaluationQuestion]]:
+    """Yield the questions with the numbers of their lines."""
     try:
         lines = file.read_bytes().splitlines()
     except OSError as exc:
@@ -76,7 +85,7 @@ def _read(file: Path) -> Iterator[EvaluationQuestion]:
             raw = msgspec.json.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as exc:
             raise InvalidInput(f"{file.name}, line {number}", f"is not JSON; write {FORM}") from exc
-        yield convert(raw, EvaluationQuestion, f"{file.name}, line {number}")
+        yield number, convert(raw, EvaluationQuestion, f"{file.name}, line {number}")
 
 
 def _lines(evaluation: Evaluation) -> Iterator[str]:
@@ -85,6 +94,9 @@ def _lines(evaluation: Evaluation) -> Iterator[str]:
     yield "".join([f"{'':14}", *(f"{name:>11}" for name in names)])
     for scored in evaluation.configurations:
         yield "".join([f"{scored.name:14}", *(f"{cell(scored.scores['all'][name]):>11}" for name in names)])
+    for scored in evaluation.configurations:
+        if scored.degraded:
+            yield f"{scored.name}: {scored.degraded} answers were degraded"
     changed = [question for question in evaluation.questions if len({a.rank for a in question.answers}) > 1]
     if changed:
         yield ""
