@@ -92,6 +92,28 @@ def test_the_page_of_a_passage_is_found(file: Path) -> None:
         assert (drawn.page, drawn.marked) == (page_found, int(number == 1))
 
 
+def test_a_whole_passage_is_found_before_a_sentence_of_one(tmp_path: Path) -> None:
+    path = tmp_path / "long.pdf"
+    texts = [
+        "Part one.",
+        "As noted above it rains.",
+        "Nothing.",
+        "As noted above it rains. It is wet.",
+        *["x"] * 20,
+        "Far away.",
+    ]
+    path.write_bytes(pdf_of([page([text]) for text in texts]))
+    for number, passage, found in (
+        (1, "As noted above it rains. It is wet.", 4),
+        (1, "As noted above it rains. It is dry.", 2),
+        (1, "Far away.", 1),
+        (6, "Far away.", 25),
+        (1, "A sentence that the end of a page Part one. divides", 1),
+    ):
+        assert render(path, number, 100, [passage], find=True).page == found
+    assert render(path, 3, 100, [], find=True).page == 3
+
+
 def test_what_cannot_be_drawn_says_why(tmp_path: Path) -> None:
     path = tmp_path / "file"
     lock = b"/ID[<00><00>]/Encrypt<</Filter/Standard/V 1/R 2/P -4/O<%b>/U<%b>>>" % (b"ab" * 32, b"cd" * 32)

@@ -123,7 +123,7 @@ FAILURES: list[tuple[type[Exception], str, Callable[[Any], Any]]] = [
     (errors.NotFound, "no file 'a b\\?'", lambda k: k.files.delete("a b?")),
     (errors.NotFound, "no vector store 'nope'", lambda k: k.stores.wait("nope")),
     (errors.NotFound, "no file 'nope'", lambda k: k.files.page_image("nope", 1)),
-    (errors.InvalidInput, "page: must be at least 1", lambda k: k.files.page_image("nope", 0)),
+    (errors.InvalidInput, "page: must be between 1 and 1000000", lambda k: k.files.page_image("nope", 0)),
     (
         errors.InvalidInput,
         "width: must be between 100 and 2000",

@@ -11,7 +11,7 @@ import msgspec
 
 from memoranda.clock import now_micros
 from memoranda.config.sections import Quotas
-from memoranda.errors import InvalidInput, NotFound
+from memoranda.errors import InvalidInput, NotFound, StorageError
 from memoranda.knowledge import checks
 from memoranda.knowledge.access import file_condition, sees_file
 from memoranda.knowledge.quotas import check_file, check_storage, quotas_of
@@ -245,13 +245,15 @@ class Files:
             id: the file.
             page: its number, from 1.
             width: the pixels of a line, 100..2000; an image that would be higher than 4 000 pixels is narrower.
-            highlight: at most 10 passages of at most 2 000 characters. One that the page has in part is marked
+            highlight: at most 4 passages of at most 1 000 characters. One that the page has in part is marked
                 sentence by sentence, one that it lacks is not.
-            find: the first page from `page` on that has a passage is drawn; `page` itself if none has.
+            find: the first of 20 pages from `page` on that has a passage is drawn, or else one that has a sentence
+                of it, or else `page` itself.
 
         Raises:
             NotFound: no such file for this subject.
             InvalidInput: it has no such page, or is no PDF that can be opened.
+            StorageError: the process that draws did not work.
         """
         asked = convert({"page": page, "width": width, "highlight": list(highlight), "find": find}, PageQuery)
         row = await self._row(id)
@@ -261,6 +263,8 @@ class Files:
                     path, asked.page, asked.width, asked.highlight, find=asked.find
                 )
         except Unreadable as exc:
+            if exc.code == "server_error":
+                raise StorageError(f"{row.filename} could not be drawn: {exc}") from exc
             raise InvalidInput("file_id", f"{row.filename} {exc}") from exc
         if not drawn.image:
             raise InvalidInput("page", f"must be 1 to {drawn.pages}, the pages of {row.filename}, not {page}")

@@ -34,12 +34,12 @@ class StoredFile(msgspec.Struct, kw_only=True):
 
 class PageQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A page of a PDF to draw: its number from 1, the pixels of a line, and passages to mark. With `find` it is the
-    first page from there on that has a passage."""
+    first page of 20 from there on that has a passage."""
 
-    page: Annotated[int, Meta(ge=1)] = 1
+    page: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
     find: bool = False
     width: Annotated[int, Meta(ge=100, le=2_000)] = 1_000
-    highlight: Annotated[list[Annotated[str, Meta(max_length=2_000)]], Meta(max_length=10)] = []
+    highlight: Annotated[list[Annotated[str, Meta(max_length=1_000)]], Meta(max_length=4)] = []
 
 
 class UploadPart(msgspec.Struct, kw_only=True):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from ctypes import byref, c_double, c_int
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pypdfium2 as pdfium  # type: ignore[import-untyped]
 import pypdfium2.raw as raw  # type: ignore[import-untyped]
@@ -24,6 +25,8 @@ ROUNDING = 1 - 1e-9
 """PDFium's pixels are rounded up, those of 100.00000000000001 to 101."""
 MARK = "#ffe98a"
 """The colour of marked text, which black stays black on."""
+NEAR = 20
+"""How many pages are searched for a passage."""
 LEAST = 8
 """The fewest letters and digits of a sentence that is marked where the whole passage is not on the page."""
 _SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+|\n+")
@@ -32,7 +35,8 @@ _Box = tuple[int, int, int, int]
 
 def render(path: Path, number: int, width: int, passages: Sequence[str], *, find: bool = False) -> PageImage:
     """Return page `number` (from 1) of the PDF at `path`, `width` pixels wide, narrower if it would be higher than
-    4 000 pixels. With `find` it is the first page from there on that has a passage, `number` itself if none has.
+    4 000 pixels. With `find` it is the first of 20 pages from there on that has a passage, or else a sentence of one,
+    or else `number` itself.
 
     Raises:
         Unreadable: it is no PDF, or has a password, or is damaged.
@@ -49,28 +53,40 @@ def render(path: Path, number: int, width: int, passages: Sequence[str], *, find
         count = len(pdf)
         if not 1 <= number <= count:
             return PageImage(image=b"", page=number, pages=count, marked=0)
-        pdf.init_forms()
-        if find:
-            number = next((at for at in range(number, count + 1) if _has(pdf, at, passages)), number)
-        image, marked = _drawn(_page(pdf, number), width, passages)
+        with suppress(pdfium.PdfiumError):  # then forms are not drawn
+            pdf.init_forms()
+        if find and passages:
+            number = _found(pdf, range(number, min(number + NEAR, count + 1)), passages)
+        try:
+            page = pdf[number - 1]
+        except pdfium.PdfiumError as exc:
+            raise Unreadable("invalid_file", f"is damaged: its page {number} cannot be opened") from exc
+        image, marked = _drawn(page, width, passages)
         return PageImage(image=image, page=number, pages=count, marked=marked)
     finally:
         pdf.close()
 
 
-def _page(pdf: Any, number: int) -> Any:
-    try:
-        return pdf[number - 1]
-    except pdfium.PdfiumError as exc:
-        raise Unreadable("invalid_file", f"is damaged: its page {number} cannot be opened") from exc
+def _found(pdf: Any, numbers: range, passages: Sequence[str]) -> int:
+    """Return the first of the pages that has a whole passage, or else a sentence of one, or else the first page."""
+    part: int | None = None
+    for number in numbers:
+        letters = _page_letters(pdf, number)
+        places = [place for passage in passages for place in _spans(letters, passage)]
+        if any(place.whole for place in places):
+            return number
+        if places and part is None:
+            part = number
+    return numbers[0] if part is None else part
 
 
-def _has(pdf: Any, number: int, passages: Sequence[str]) -> bool:
-    """Return True if one of the passages, or a sentence of one, is on a page."""
-    page = _page(pdf, number)
+def _page_letters(pdf: Any, number: int) -> str:
     try:
-        letters = _plain(page_text(page))
-        return any(True for passage in passages for _ in _spans(letters, passage))
+        page = pdf[number - 1]
+    except pdfium.PdfiumError:
+        return ""  # a damaged page has no text that was indexed
+    try:
+        return _plain(page_text(page))
     finally:
         page.close()
 
@@ -79,7 +95,7 @@ def _drawn(page: Any, width: int, passages: Sequence[str]) -> tuple[bytes, int]:
     """Return a PNG of the page with the passages marked, and how many of them are on it."""
     scale = min(width / max(1.0, page.get_width()), MOST_HEIGHT / max(1.0, page.get_height()))
     image = page.render(scale=scale * ROUNDING).to_pil().convert("RGB")
-    found = [boxes for passage in passages if (boxes := _boxes(page, passage, image.size))]
+    found = _boxes(page, passages, image.size) if passages else []
     if found:
         marks = Image.new("RGB", image.size, "white")
         draw = ImageDraw.Draw(marks)
@@ -91,18 +107,23 @@ def _drawn(page: Any, width: int, passages: Sequence[str]) -> tuple[bytes, int]:
     return file.getvalue(), len(found)
 
 
-def _boxes(page: Any, passage: str, size: tuple[int, int]) -> list[_Box]:
-    """Return where a passage is on the page, in pixels, a box for each line; without it, where its sentences are."""
+def _boxes(page: Any, passages: Sequence[str], size: tuple[int, int]) -> list[list[_Box]]:
+    """Return where the passages that are on the page are, in pixels, a box for each line; of a passage that is not
+    there as a whole, where its sentences are."""
     text_page = raw.FPDFText_LoadPage(page)
     if not text_page:
         return []
     try:
         letters, indexes = _letters(text_page)
-        return [
-            box
-            for start, end in _spans(letters, passage)
-            for box in _lines(page, text_page, indexes[start], indexes[end - 1] + 1, size)
+        boxes = [
+            [
+                box
+                for place in _spans(letters, passage)
+                for box in _lines(page, text_page, indexes[place.start], indexes[place.end - 1] + 1, size)
+            ]
+            for passage in passages
         ]
+        return [each for each in boxes if each]
     finally:
         raw.FPDFText_ClosePage(text_page)
 
@@ -123,16 +144,24 @@ def _plain(text: str) -> str:
     return "".join(letter for letter in text.casefold() if letter.isalnum())
 
 
-def _spans(letters: str, passage: str) -> Iterator[tuple[int, int]]:
-    """Yield the places of a passage among letters, or of its sentences if it is not there as a whole."""
+class _Place(NamedTuple):
+    """Letters [start, end) of a page; `whole` if they are all of a passage."""
+
+    start: int
+    end: int
+    whole: bool
+
+
+def _spans(letters: str, passage: str) -> Iterator[_Place]:
+    """Yield the place of a passage among letters, or those of its sentences if it is not there as a whole."""
     wanted = _plain(passage)
     if wanted and (at := letters.find(wanted)) >= 0:
-        yield at, at + len(wanted)
+        yield _Place(at, at + len(wanted), whole=True)
         return
     for sentence in _SENTENCE_END.split(passage):
         wanted = _plain(sentence)
         if len(wanted) >= LEAST and (at := letters.find(wanted)) >= 0:
-            yield at, at + len(wanted)
+            yield _Place(at, at + len(wanted), whole=False)
 
 
 def _lines(page: Any, text_page: Any, start: int, end: int, size: tuple[int, int]) -> Iterator[_Box]:

@@ -33,6 +33,8 @@ from memoranda.text.splitting import Chunking
 LOOK_EVERY = 0.05
 """Seconds between two checks of the memory of a worker."""
 START_SECONDS = 30.0
+DRAW_SECONDS = 10.0
+"""The most seconds that the image of a page takes."""
 ROOT = str(Path(__file__).resolve().parents[2])
 START = (
     "import signal, sys; signal.signal(signal.SIGTERM, signal.SIG_IGN); sys.path.append(sys.argv.pop(1));"
@@ -47,8 +49,9 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 class Readers:
-    """Up to `workers` processes that read files within `limits`, started when they are needed. `extra` names readers
-    (`module:function`) by media type or file suffix, in addition to the known ones or as replacements."""
+    """Up to `workers` processes that read files within `limits`, and one that draws pages, started when needed.
+    `extra` names readers (`module:function`) by media type or file suffix, in addition to the known ones or as
+    replacements."""
 
     def __init__(
         self,
@@ -62,6 +65,7 @@ class Readers:
         self.recycle_after = recycle_after
         self.extra = dict(extra or {})
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="memoranda-document")
+        self._drawing = ThreadPoolExecutor(1, thread_name_prefix="memoranda-page")
         self._idle: list[Worker] = []
         self._all: set[Worker] = set()
         self._lock = threading.Lock()
@@ -74,42 +78,37 @@ class Readers:
         Raises:
             Unreadable: there is no text in it for us, or reading it took too much time or memory.
         """
-        outcome = await self._ask(
-            Request(
-                path=str(path), filename=filename, limits=self.limits, chunking=chunking, extra=self.extra
-            )
+        request = Request(
+            path=str(path), filename=filename, limits=self.limits, chunking=chunking, extra=self.extra
         )
+        outcome = await self._ask(request, self._threads)
         assert isinstance(outcome, Parsed)
         return outcome
 
     async def render(
         self, path: Path, number: int, width: int, passages: Sequence[str], *, find: bool = False
     ) -> PageImage:
-        """Return the image of a page of the PDF at `path`, see `pages.render`. A caller that is cancelled ends it.
+        """Return the image of a page of the PDF at `path`, see `pages.render`. Images are drawn one at a time, and do
+        not wait for files that are read. A caller that is cancelled ends it.
 
         Raises:
             Unreadable: it is no PDF that can be opened, or drawing took too much time or memory.
         """
-        outcome = await self._ask(
-            PageRequest(
-                path=str(path),
-                number=number,
-                width=width,
-                passages=list(passages),
-                find=find,
-                limits=self.limits,
-            )
+        limits = msgspec.structs.replace(self.limits, seconds=min(DRAW_SECONDS, self.limits.seconds))
+        request = PageRequest(
+            path=str(path), number=number, width=width, passages=list(passages), find=find, limits=limits
         )
+        outcome = await self._ask(request, self._drawing)
         assert isinstance(outcome, PageImage)
         return outcome
 
-    async def _ask(self, request: Request | PageRequest) -> Parsed | PageImage:
+    async def _ask(self, request: Request | PageRequest, threads: ThreadPoolExecutor) -> Parsed | PageImage:
         if self._closed:
             raise Unreadable("server_error", CLOSED)
         given_up = threading.Event()
         loop = asyncio.get_running_loop()
         try:
-            return await loop.run_in_executor(self._threads, self._read, request, given_up)
+            return await loop.run_in_executor(threads, self._read, request, given_up)
         except asyncio.CancelledError:
             given_up.set()
             raise
@@ -174,7 +173,8 @@ class Readers:
             self._idle.clear()
         for worker in busy:
             worker.end()
-        await asyncio.get_running_loop().run_in_executor(None, self._threads.shutdown)
+        for threads in (self._threads, self._drawing):
+            await asyncio.get_running_loop().run_in_executor(None, threads.shutdown)
         for worker in idle:
             self._drop(worker)
 
