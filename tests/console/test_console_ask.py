@@ -23,7 +23,8 @@ NAME = "<img src=x onerror=window.hacked=1>.txt"
 ANSWER = "The apple tree is pruned in February, before the buds swell. [1]"
 
 MANUAL = pdf_of([page(["This manual is for the boiler."]), page(["The boiler holds ninety litres."])])
-MARKED = """one => {
+MARKED = """async one => {
+    await one.decode();
     const canvas = new OffscreenCanvas(one.naturalWidth, one.naturalHeight);
     const context = canvas.getContext("2d");
     context.drawImage(one, 0, 0);

@@ -106,7 +106,14 @@ def test_a_file_of_questions_is_read_or_refused(page: Seen, tmp_path: Path) -> N
     shown.get_by_text("bad.jsonl, line 3: is no JSON object").wait_for()
     shown.get_by_text("No questions yet").wait_for()
     shown.get_by_label("File of questions").set_input_files(good)
+    shown.get_by_text("Compare two configurations").wait_for()  # nothing is asked before Run
+    shown.get_by_role("button", name="Run").click()
     assert "2 questions" in result(shown).inner_text()
+    shown.get_by_role("button", name="Remove").first.click()
+    shown.get_by_text("The questions have changed since this result").wait_for()
+    assert shown.locator(".compared-query").count() == 2
+    shown.get_by_role("button", name="Run").click()
+    shown.get_by_text("Means over 1 question", exact=True).wait_for()
     shown.locator(".compared summary").first.click()
     assert HOSTILE in shown.locator(".compared-sides").first.inner_text()
     assert shown.evaluate("window.hacked") is None
@@ -126,9 +133,21 @@ def test_questions_are_those_of_whoever_is_signed_in(see: Callable[..., Seen], g
     assert QUESTION not in shown.content()
 
 
+def test_an_address_and_a_file_that_nobody_wrote(page: Seen) -> None:
+    shown = page.open(
+        "/evaluation?set=own&a=dense_weight&b=constructor:x,toString,mode:magic,dense_weight:0.33"
+    )
+    assert shown.get_by_label("Weight of vectors").nth(1).input_value() == "0.33"
+    shown.evaluate(
+        "sessionStorage.setItem(`memoranda-questions ${JSON.stringify(['default', null])}`, '{\"a\": 1}\\nnull')"
+    )
+    shown.reload()
+    shown.get_by_text("No questions yet").wait_for()
+
+
 def test_a_phone_shows_all_of_a_result(see: Callable[..., Seen], server: Process) -> None:
     page = see(server.url, viewport=PHONE)
-    shown = page.open("/evaluation?set=synthetic&run=1&tab=missed")
+    shown = page.open("/evaluation?set=synthetic&run=1&tab=all")
     result(shown)
     shown.locator(".compared summary").first.click()
     assert shown.evaluate(WIDE) == []

@@ -108,6 +108,15 @@ export async function send(method, path, { query, body, form, abort } = {}) {
   return { ok: false, error };
 }
 
+/** The bytes of a response. @param {Response} response @returns {Promise<Result<Blob>>} */
+export async function bodyOf(response) {
+  try {
+    return { ok: true, data: await response.blob() };
+  } catch (thrown) {
+    return { ok: false, error: broken(thrown) };
+  }
+}
+
 /**
  * Sends a form and reports how many of its bytes are on their way, which `fetch` cannot.
  * @template T

@@ -432,6 +432,9 @@ export const t = {
     mark: "Mark the memories that answer the question.",
     candidates: "Candidates",
     wrongLine: /** @param {string} file @param {number} line */ (file, line) => `${file}, line ${line}: is no JSON object with query and relevant (ids of memories). Nothing was read.`,
+    tooMany: /** @param {number} n @param {number} most */ (n, most) => `The file has ${count(n, "question", "questions")}; an evaluation asks at most ${number(most)}. Nothing was read.`,
+    notKept: "The browser cannot keep so many questions: they are lost when the page is loaded again. Save them as a file.",
+    changed: "The questions have changed since this result. Run again to ask them.",
     readFrom: /** @param {number} n @param {string} file */ (n, file) => `${count(n, "question", "questions")} from ${file}`,
   },
   knowledge: {

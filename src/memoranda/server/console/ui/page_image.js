@@ -1,6 +1,6 @@
 // A page of a PDF as an image, with passages marked.
 import { html, useEffect, useLoaded } from "./core.js";
-import { part, send } from "../api.js";
+import { bodyOf, part, send } from "../api.js";
 import { Button } from "./form.js";
 import { Failed, Loading } from "./states.js";
 import { t } from "../strings.js";
@@ -8,20 +8,20 @@ import { t } from "../strings.js";
 /** @typedef {{ url: string, page: number, pages: number }} Drawn */
 
 const WIDTH = 1000; // pixels, on a screen of the usual density
-const MOST = 1500; // characters of a passage in the address
+const PARTS = 4, MOST = 1000; // what the API takes: passages, and characters of each
 
 /** True for names of files whose pages can be drawn. @param {string} filename */
 export const isPdf = (filename) => filename.toLowerCase().endsWith(".pdf");
 
-/** With `find` the first page from `page` on that has a passage. @param {{ file: string, filename: string, page: number, find?: boolean, passages: string[], onPage: (page: number) => void }} props */
-export function PageImage({ file, filename, page: from, find = false, passages, onPage }) {
-  const query = { page: from, find: String(find), width: devicePixelRatio > 1 ? 2 * WIDTH : WIDTH, highlight: passages.slice(0, 10).map((one) => [...one].slice(0, MOST).join("")) };
+/** With `find` the first page from `page` on that has a passage. @param {{ file: string, filename: string, page: number, find?: boolean, passages: string[], onPage: (page: number) => void, otherwise?: import("../vendor/htm-preact.js").Child }} props `otherwise` is shown where the page cannot be drawn */
+export function PageImage({ file, filename, page: from, find = false, passages, onPage, otherwise = null }) {
+  const query = { page: from, find: String(find), width: devicePixelRatio > 1 ? 2 * WIDTH : WIDTH, highlight: passages.flatMap(partsOf).slice(0, PARTS) };
   const loaded = useLoaded(`${file} ${JSON.stringify(query)}`, (abort) => drawn(file, query, abort));
   const url = loaded.data?.url;
   useEffect(() => () => {
     if (url) URL.revokeObjectURL(url);
   }, [url]);
-  if (loaded.error) return html`<${Failed} error=${loaded.error} retry=${loaded.reload} />`;
+  if (loaded.error) return html`<${Failed} error=${loaded.error} retry=${loaded.reload} />${otherwise}`;
   if (loaded.data === null) return html`<${Loading} lines=${10} />`;
   const { page, pages } = loaded.data;
   return html`<figure class="page-image" aria-busy=${String(loaded.loading)}>
@@ -34,6 +34,15 @@ export function PageImage({ file, filename, page: from, find = false, passages, 
   </figure>`;
 }
 
+/** A passage in parts that end with a sentence, a line or a word. @param {string} passage @returns {string[]} */
+function partsOf(passage) {
+  const letters = [...passage];
+  if (letters.length <= MOST) return [passage];
+  const first = letters.slice(0, MOST).join("");
+  const end = [". ", "\n", " "].map((mark) => first.lastIndexOf(mark)).find((at) => at > 0) ?? first.length - 1;
+  return [first.slice(0, end + 1), ...partsOf(passage.slice(end + 1))];
+}
+
 /**
  * @param {string} file
  * @param {import("../api.js").Query} query
@@ -44,5 +53,6 @@ async function drawn(file, query, abort) {
   const sent = await send("GET", `/v1/files/${part(file)}/image`, { query, abort });
   if (!sent.ok) return sent;
   const [page, pages] = ["page", "pages"].map((name) => Number(sent.data.headers.get(`memoranda-${name}`)));
-  return { ok: true, data: { url: URL.createObjectURL(await sent.data.blob()), page: page ?? 1, pages: pages ?? 1 } };
+  const image = await bodyOf(sent.data);
+  return image.ok ? { ok: true, data: { url: URL.createObjectURL(image.data), page: page ?? 1, pages: pages ?? 1 } } : image;
 }

@@ -1,5 +1,5 @@
 // Evaluation: two ways of searching compared on a bundled set or on questions of one's own.
-import { html, useLoaded, useState } from "../ui/core.js";
+import { html, useEffect, useLoaded, useState } from "../ui/core.js";
 import { post } from "../api.js";
 import { Badge } from "../ui/badge.js";
 import { Button, Select } from "../ui/form.js";
@@ -10,7 +10,10 @@ import { Means, Questions } from "./evaluation/compared.js";
 import { OwnQuestions, useQuestions } from "./evaluation/questions.js";
 import { SettingsForm, configurationOf, described, settingsOf, settingsText } from "./evaluation/settings.js";
 
-/** @typedef {import("../types.js").Evaluation} Evaluation */
+/**
+ * @typedef {import("../types.js").Evaluation} Evaluation
+ * @typedef {import("./evaluation/questions.js").Question} Question
+ */
 
 const NAMES = ["A", "B"];
 const OWN = "own";
@@ -25,35 +28,45 @@ const textsOf = (query) => [query.get("a") ?? "", query.get("b") ?? SECOND];
 export function View() {
   const { query } = usePlace();
   const own = useQuestions();
+  const [asked, setAsked] = useState(/** @type {Question[]} own questions, as they were when they were asked */ ([]));
   const set = setOf(query);
   const configurations = textsOf(query).map((text, at) => configurationOf(NAMES[at] ?? "", settingsOf(text)));
-  const body = { ...(set === OWN ? { questions: own } : { set }), configurations };
-  const ready = query.get("run") === "1" && (set !== OWN || own.length > 0);
+  const body = { ...(set === OWN ? { questions: asked } : { set }), configurations };
+  const ready = query.get("run") === "1" && (set !== OWN || asked.length > 0);
   const loaded = useLoaded(ready ? JSON.stringify(body) : null, (abort) => /** @type {Promise<import("../api.js").Result<Evaluation>>} */ (post("/v1/evaluations", body, { abort })));
+  /** @param {boolean} same */
+  const run = (same) => {
+    if (same && (set !== OWN || asked === own)) loaded.reload();
+    setAsked(own);
+  };
   return html`<div class="page scrolls">
     <header class="page-head"><h1>${t.evaluation.title}</h1></header>
     <p class="quiet lead">${t.evaluation.lead}</p>
-    <${Choice} key=${`${set} ${textsOf(query)}`} query=${query} questions=${own.length} busy=${loaded.loading} onAgain=${loaded.reload} />
+    <${Choice} query=${query} questions=${own.length} busy=${loaded.loading} onRun=${run} />
     <section class="result" aria-label=${t.evaluation.result} aria-busy=${String(loaded.loading)}>
-      ${loaded.error ? html`<${Failed} error=${loaded.error} retry=${loaded.reload} />`
-        : loaded.loading ? html`<p class="quiet" role="status">${t.evaluation.running}</p><${Loading} lines=${8} />`
-        : loaded.data ? html`<${Result} evaluation=${loaded.data} query=${query} />`
+      ${loaded.loading ? html`<p class="quiet" role="status">${t.evaluation.running}</p><${Loading} lines=${8} />`
+        : loaded.error ? html`<${Failed} error=${loaded.error} retry=${loaded.reload} />`
+        : loaded.data ? html`${set === OWN && asked !== own && html`<p role="status"><${Badge} tone="warn">${t.evaluation.changed}<//></p>`}<${Result} evaluation=${loaded.data} query=${query} />`
         : html`<${Empty} title=${t.evaluation.emptyTitle} body=${t.evaluation.emptyBody} />`}
     </section>
   </div>`;
 }
 
-/** @param {{ query: URLSearchParams, questions: number, busy: boolean, onAgain: () => void }} props */
-function Choice({ query, questions, busy, onAgain }) {
+/** `onRun` is told whether the address stays the same. @param {{ query: URLSearchParams, questions: number, busy: boolean, onRun: (same: boolean) => void }} props */
+function Choice({ query, questions, busy, onRun }) {
   const [set, setSet] = useState(setOf(query));
   const [settings, setSettings] = useState(textsOf(query).map(settingsOf));
+  useEffect(() => {
+    setSet(setOf(query));
+    setSettings(textsOf(query).map(settingsOf));
+  }, [setOf(query), ...textsOf(query)]);
   /** @param {Event} event */
   const submit = (event) => {
     event.preventDefault();
     const before = location.search;
     const [a, b] = settings.map(settingsText);
     setQuery({ set: set === "synthetic" ? null : set, a, b: b === SECOND ? null : b || "mode:", run: "1" }, { replace: false });
-    if (location.search === before) onAgain();
+    onRun(location.search === before);
   };
   return html`<form class="card ask" onSubmit=${submit}>
     <${Select} label=${t.evaluation.set} value=${set} onChange=${setSet} options=${SETS.map((name) => ({ value: name, label: t.evaluation.sets[name] ?? name }))} />
@@ -67,7 +80,7 @@ function Choice({ query, questions, busy, onAgain }) {
 function Result({ evaluation, query }) {
   const degraded = evaluation.configurations.reduce((sum, { degraded: number }) => sum + number, 0);
   return html`
-    <div class="status"><strong>${t.evaluation.means(evaluation.questions.length)}</strong>
+    <div class="status"><strong>${t.evaluation.means(evaluation.questions.length)}</strong> <span class="quiet">${t.evaluation.sets[evaluation.set]}</span>
       ${textsOf(query).map((text, at) => html`<span class="quiet" key=${NAMES[at]}><strong>${NAMES[at]}</strong> ${described(settingsOf(text))}</span>`)}
       ${degraded > 0 && html`<${Badge} tone="warn">${t.evaluation.degraded(degraded)}<//>`}</div>
     <${Means} evaluation=${evaluation} />

@@ -50,7 +50,7 @@ function OnPage({ result, page, passage, find, children }) {
   const [shown, setShown] = useState({ page, find });
   const tabs = [{ id: "page", label: t.knowledge.pageTab }, { id: "text", label: t.knowledge.text }];
   return html`<${Tabs} label=${t.ask.passage} tabs=${tabs} current=${tab} onChange=${setTab}>
-    ${tab === "page" ? html`<${PageImage} file=${result.file_id} filename=${result.filename} page=${shown.page} find=${shown.find} passages=${[passage]} onPage=${/** @param {number} next */ (next) => setShown({ page: next, find: false })} />` : children}
+    ${tab === "page" ? html`<${PageImage} file=${result.file_id} filename=${result.filename} page=${shown.page} find=${shown.find} passages=${[passage]} otherwise=${children} onPage=${/** @param {number} next */ (next) => setShown({ page: next, find: false })} />` : children}
   <//>`;
 }
 

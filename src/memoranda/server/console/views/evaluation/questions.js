@@ -17,6 +17,7 @@ import { t } from "../../strings.js";
 /** @type {import("../../vendor/signals-core.js").Signal<Question[]>} */
 export const questions = signal(/** @type {Question[]} */ ([]));
 let owner = "";
+const MOST = 500; // questions of one evaluation
 
 /** The questions of whoever is signed in. */
 export function useQuestions() {
@@ -24,16 +25,23 @@ export function useQuestions() {
   const key = `memoranda-questions ${JSON.stringify([tenant, user])}`;
   if (owner !== key) {
     owner = key;
-    questions.value = JSON.parse(sessionStorage.getItem(key) ?? "[]");
+    questions.value = (sessionStorage.getItem(key) ?? "").split("\n").flatMap((line) => questionIn(line) ?? []);
   }
   return useSignal(questions);
 }
 
-/** @param {Question[]} changed */
+/** Keeps the questions in this tab, as lines of JSON. @param {Question[]} changed */
 function keep(changed) {
   questions.value = changed;
-  sessionStorage.setItem(owner, JSON.stringify(changed));
+  try {
+    sessionStorage.setItem(owner, linesOf(changed));
+  } catch { // too large for the browser
+    toast(t.evaluation.notKept, { bad: true });
+  }
 }
+
+/** @param {Question[]} list */
+const linesOf = (list) => list.map((question) => `${JSON.stringify(question)}\n`).join("");
 
 /** The list, and the ways to change it. */
 export function OwnQuestions() {
@@ -103,6 +111,7 @@ async function readFile(event) {
     if (question === null) return toast(t.evaluation.wrongLine(file.name, number), { bad: true });
     read.push(question);
   }
+  if (read.length > MOST) return toast(t.evaluation.tooMany(read.length, MOST), { bad: true });
   keep(read);
   return toast(t.evaluation.readFrom(read.length, file.name));
 }
@@ -120,7 +129,7 @@ function questionIn(line) {
 
 /** @param {Question[]} list */
 function saveFile(list) {
-  const url = URL.createObjectURL(new Blob(list.map((question) => `${JSON.stringify(question)}\n`), { type: "application/x-ndjson" }));
+  const url = URL.createObjectURL(new Blob([linesOf(list)], { type: "application/x-ndjson" }));
   const link = document.createElement("a");
   link.href = url;
   link.download = "questions.jsonl";

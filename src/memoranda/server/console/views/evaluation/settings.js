@@ -18,7 +18,7 @@ const WEIGHT = "dense_weight";
 /** The settings in a parameter of the address, such as `mode:words,rerank:off`. @param {string | null} text @returns {Settings} */
 export function settingsOf(text) {
   const pairs = (text ?? "").split(",").map((pair) => /** @type {[string, string]} */ (pair.split(":", 2)));
-  return Object.fromEntries(pairs.filter(([name, value]) => VALUES[name]?.includes(value) || (name === WEIGHT && weightOf(value) !== null)));
+  return Object.fromEntries(pairs.filter(([name, value]) => name === WEIGHT ? weightOf(value ?? "") !== null : Object.hasOwn(VALUES, name) && VALUES[name]?.includes(value)));
 }
 
 /** @param {Settings} settings */
@@ -55,7 +55,7 @@ export function SettingsForm({ name, settings, onChange }) {
     <legend>${t.evaluation.configuration(name)}</legend>
     ${Object.entries(VALUES).map(([key, values]) => html`<${Select} key=${key} label=${t.evaluation.settings[key]} value=${settings[key] ?? ""} onChange=${/** @param {string} value */ (value) => set(key, value)}
       options=${values.map((value) => ({ value, label: value === "" && key === "mode" ? t.evaluation.hybrid : t.evaluation.values[value] ?? value }))} />`)}
-    <${Input} label=${t.evaluation.settings.dense_weight} type="number" min=${0} max=${1} step=${0.05} placeholder=${t.evaluation.asConfigured} value=${settings[WEIGHT] ?? ""}
+    <${Input} label=${t.evaluation.settings.dense_weight} type="number" min=${0} max=${1} step="any" placeholder=${t.evaluation.asConfigured} value=${settings[WEIGHT] ?? ""}
       onInput=${/** @param {string} value */ (value) => set(WEIGHT, value)} />
   </fieldset>`;
 }

@@ -30,13 +30,13 @@ export function Document({ store, file, query, onClose }) {
   usePoll(loaded.data?.status === "in_progress", async () => loaded.reload());
   const pdf = loaded.data !== null && isPdf(loaded.data.filename);
   const page = numberOf(query.get("page"));
-  const tab = query.get("tab") ?? (pdf && page !== null ? "page" : "text");
   const tabs = [
     ...(pdf ? [{ id: "page", label: t.knowledge.pageTab }] : []),
     { id: "text", label: t.knowledge.text },
     { id: "chunks", label: t.knowledge.chunksTab, ...(loaded.data ? { count: loaded.data.chunk_count } : {}) },
     { id: "details", label: t.knowledge.details },
   ];
+  const tab = tabs.find(({ id }) => id === query.get("tab"))?.id ?? (pdf && page !== null ? "page" : "text");
   return html`<section class="detail document" aria-label=${t.knowledge.document}>
     <header class="detail-head">
       <h2 tabIndex=${-1} ref=${heading} class="id">${loaded.data?.filename ?? t.knowledge.document}</h2>

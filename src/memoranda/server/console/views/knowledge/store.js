@@ -33,7 +33,7 @@ export function Store({ id, query }) {
   const store = useLoaded(id, (abort) => /** @type {Promise<import("../../api.js").Result<VectorStore>>} */ (get(path, { abort })));
   const fileId = query.get("file");
   const close = () => {
-    setQuery({ file: null, start: null, end: null, passage: null });
+    setQuery({ file: null, start: null, end: null, passage: null, page: null, tab: null });
     /** @type {HTMLElement | null} */ (document.querySelector(".vrow.current [data-main], .hit.current [data-main]"))?.focus();
   };
   useHotkey("Escape", () => fileId !== null && close());
@@ -92,7 +92,7 @@ function Toolbar({ asked, status, store }) {
   useEffect(() => {
     if (settled !== written.current) {
       written.current = settled;
-      setQuery({ q: settled, file: null, start: null, end: null });
+      setQuery({ q: settled, file: null, start: null, end: null, page: null, tab: null });
     }
   }, [settled]);
   useEffect(() => {
