@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,17 +21,11 @@ IMAGE = b"q 100 0 0 100 0 0 cm /I Do Q"
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    """Writes a PDF of content streams; `bookmarks` are (title, page index); `extra` goes into the first page."""
+    """Writes a PDF of content streams; `more` is as in `pdf_of`."""
 
-    def write(
-        pages: Sequence[bytes],
-        bookmarks: Sequence[tuple[str, int]] = (),
-        title: str = "",
-        extra: bytes = b"",
-        trailer: bytes = b"",
-    ) -> Path:
+    def write(pages: Sequence[bytes], **more: Any) -> Path:
         path = tmp_path / "made.pdf"
-        path.write_bytes(pdf_of(pages, bookmarks, title, extra, trailer))
+        path.write_bytes(pdf_of(pages, **more))
         return path
 
     return write

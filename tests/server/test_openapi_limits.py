@@ -17,6 +17,7 @@ from memoranda.server.inputs import from_json
 from memoranda.server.routes import ROUTES
 from memoranda.validation.nodes import alternatives, described
 from support.document_probes import Prober
+from support.pdf_files import page, pdf_of
 from support.valid_requests import valid_requests
 
 ROUTE_BY_NAME = {route.name: route for route in ROUTES}
@@ -31,9 +32,12 @@ IN_GATE = (
     "POST /v1/vector_stores",
 )
 """Routes that are probed without the handlers: their bodies alone, as far as the types check them."""
+FILE = {"GET /v1/files/{file_id}/image": "pdf_id"}
+"""Which file a route is asked about, where it is not any file."""
 NO_SCHEMA_SAYS = {
     r"^(after|before): .*; begin again without a cursor$": "a cursor is an id of the list",
     r"^page: is no page of this list; ": "a page is a place in the list",
+    r"^page: must be 1 to \d+, the pages of ": "the pages of a file",
     r"^metadata: would hold \d+ keys, at most 16 are kept$": "what the store has already counts, too",
     r"\(quota \w+\)": "the quota of a tenant",
     r"^part_ids\[\d+\]: .* is no part of this upload$": "ids of the upload's parts",
@@ -41,6 +45,7 @@ NO_SCHEMA_SAYS = {
     r"names no tool of this request": "a choice among the tools of the request",
     r"chunk_overlap\w*: .*half of the chunk": "one number is at most half of another",
     r"is cut inside a character at byte \d+$": "tokens together are a text",
+    r"^configurations\[\d+\]\.name: .* is the name of another one": "names that differ",
     r"^filters\.user_id: is another than `user_id`": "two names of one field with different values",
 }
 """Sentences with which a request that the document allows may be refused, and what no schema can state."""
@@ -48,7 +53,10 @@ NO_SCHEMA_SAYS = {
 
 @pytest.fixture(scope="module")
 def ids(lasting: Any) -> dict[str, str]:
-    return {**lasting.stock(), "id": lasting.add("something to look at"), "model": "hash-64", "part_id": "x"}
+    sent = {"file": ("kettle.pdf", pdf_of([page(["The kettle is green."])]))}
+    pdf = lasting.request("POST", "/v1/files", files=sent, data={"purpose": "assistants"}).json()["id"]
+    mine = {"id": lasting.add("something to look at"), "model": "hash-64", "part_id": "x", "pdf_id": pdf}
+    return {**lasting.stock(), **mine}
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +124,7 @@ def differences(
 
 def path_of(route: Any, ids: dict[str, str]) -> str:
     path: str = route.path
-    for name, value in ids.items():
+    for name, value in {**ids, "file_id": ids[FILE.get(route.name, "file_id")]}.items():
         path = path.replace(f"{{{name}}}", value)
     return path
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypedDict
 
 import httpx
 import msgspec
 import numpy as np
+from typing_extensions import Unpack
 
 from memoranda import errors
 
@@ -35,6 +36,14 @@ EXCEEDED = ("quota_exceeded", "file_too_large")
 _QUOTA = re.compile(r"\(quota (\w+)\)")
 
 
+class Sent(TypedDict, total=False):
+    """What goes with a request: `body` is sent as JSON, `raw` as it is."""
+
+    body: Any
+    raw: bytes
+    query: Mapping[str, Any] | None
+
+
 class Wire:
     """Connections to the server at `url`, with `key` if it requires one, for `user` if one is named. Thread-safe.
 
@@ -49,31 +58,16 @@ class Wire:
         timeout = httpx.Timeout(SECONDS, read=None)
         self._http = httpx.Client(base_url=url, headers=headers, timeout=timeout, trust_env=False)
 
-    def call(
-        self,
-        method: str,
-        path: str,
-        *,
-        body: Any = None,
-        raw: bytes | None = None,
-        query: Mapping[str, Any] | None = None,
-    ) -> bytes:
-        """The body of the answer to a request with a JSON body, a raw one, or none."""
-        return self.request(method, path, body=body, raw=raw, query=query).content
+    def call(self, method: str, path: str, **sent: Unpack[Sent]) -> bytes:
+        """Return the body of the answer to a request with a JSON body, a raw one, or none."""
+        return self.request(method, path, **sent).content
 
-    def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        body: Any = None,
-        raw: bytes | None = None,
-        query: Mapping[str, Any] | None = None,
-    ) -> httpx.Response:
-        """The whole answer to a request, headers included."""
-        content = raw if body is None else msgspec.json.encode(body, enc_hook=_plain)
+    def request(self, method: str, path: str, **sent: Unpack[Sent]) -> httpx.Response:
+        """Return the whole answer to a request, headers included."""
+        body = sent.get("body")
+        content = sent.get("raw") if body is None else msgspec.json.encode(body, enc_hook=_plain)
         with self._reaching():
-            answer = self._http.request(method, path, content=content, params=query)
+            answer = self._http.request(method, path, content=content, params=sent.get("query"))
         _good(answer)
         return answer
 

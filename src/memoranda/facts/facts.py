@@ -166,9 +166,9 @@ class Facts:
         limit: int = 50,
         after: str | None = None,
     ) -> Timeline:
-        """Return a page of facts with the versions that they superseded, archived ones too, and which of them held at a
-        moment (now without one). `scopes` as in `Memories.list`; with `text` only chains with a version that contains
-        all its words, in its text or tags. `limit` is 1 to 100.
+        """Return a page of facts with the versions that they superseded, archived ones too, and which of them were
+        valid at a moment (now without one). `scopes` as in `Memories.list`; with `text` only chains with a version that
+        contains all its words, in its text or tags. `limit` is 1 to 100.
 
         Raises:
             InvalidInput: names the field and the fix.

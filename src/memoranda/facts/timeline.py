@@ -1,4 +1,4 @@
-"""Facts over time: each with the versions that it superseded, and which of them held at a moment."""
+"""Facts over time: each with the versions that it superseded, and which of them were valid at a moment."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ MOST = 10_000
 
 
 class DatedFact(msgspec.Struct, kw_only=True):
-    """A version of a fact: when it began to hold and when it ended (None: it holds), and whether it held at the moment
-    that was asked for."""
+    """A version of a fact: from when to when it was valid (`ends` is None if it still is), and whether it was valid at
+    the moment that was asked for."""
 
     memory: Memory
     begins: datetime
@@ -45,8 +45,8 @@ class FactChain(msgspec.Struct, kw_only=True):
 
 class Timeline(msgspec.Struct, kw_only=True):
     """A page of chains of facts, those stored last first; `after=last_id` asks for the next one, also where few or none
-    of many facts have the words. `total` facts are selected, whatever the words, of which `holding` held at the moment;
-    the first of them began at `since`."""
+    of many facts have the words. `total` facts are selected, whatever the words, of which `holding` were valid
+    at the moment; the first of them began at `since`."""
 
     data: list[FactChain]
     first_id: str | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 from types import TracebackType
@@ -11,7 +11,6 @@ from typing import Any
 from typing_extensions import Unpack
 
 from memoranda.app.archive.archives import Archives
-from memoranda.app.backfills import Missing
 from memoranda.app.blocking.agents import BlockingAgents, BlockingConversations, BlockingResponses
 from memoranda.app.blocking.document_qa import BlockingUploadAsk
 from memoranda.app.blocking.facts import BlockingFacts
@@ -20,16 +19,12 @@ from memoranda.app.blocking.memory_stores import BlockingMemoryStores
 from memoranda.app.blocking.sessions import BlockingSessions
 from memoranda.app.blocking.switches import BlockingSwitches
 from memoranda.app.costs import UsageReport
-from memoranda.app.evals.evaluation import DEFAULTS, Evaluation, EvaluationQuestion, SearchConfiguration
-from memoranda.app.history_report import HistoryImported
 from memoranda.app.memoranda import Memoranda
 from memoranda.concurrency.portal import Portal, blocking, following
 from memoranda.config.sections import Config, Spending
 from memoranda.contexts.contexts import Contexts
-from memoranda.contexts.values import Context, ContextFields, ContextQuery
 from memoranda.memories.memories import Memories
-from memoranda.sessions.values import Around, NewMessage, Observed
-from memoranda.types import Job, SelectionFields, Subject
+from memoranda.types import SelectionFields, Subject
 
 
 class BlockingMemories:
@@ -108,6 +103,13 @@ class BlockingMemoranda:
         self.upload_ask = BlockingUploadAsk(inner.upload_ask, portal)
         self.archives = BlockingArchives(inner.archives, portal)
 
+    observe = blocking(Memoranda.observe)
+    import_history = blocking(Memoranda.import_history)
+    context = blocking(Memoranda.context)
+    evaluate = blocking(Memoranda.evaluate)
+    missing = blocking(Memoranda.missing)
+    backfill = blocking(Memoranda.backfill)
+
     def acting_as(self, subject: Subject) -> BlockingMemories:
         """Return the memories as another subject sees them."""
         return BlockingMemories(self.inner.acting_as(subject), self.portal)
@@ -148,39 +150,6 @@ class BlockingMemoranda:
         """Return the sessions as another subject sees them."""
         return BlockingSessions(self.inner.sessions_as(subject), self.portal)
 
-    def observe(
-        self,
-        messages: str | NewMessage | Mapping[str, Any] | Iterable[NewMessage | Mapping[str, Any] | str],
-        **place: Unpack[Around],
-    ) -> list[Observed]:
-        """Store messages, see `Sessions.observe`."""
-        return self.sessions.observe(messages, **place)
-
-    def import_history(
-        self,
-        source: str | Path,
-        *,
-        format: str | None = None,
-        scope: str | None = None,
-        user_id: str | None = None,
-        extraction: bool | None = None,
-        dry_run: bool = False,
-        fields: dict[str, str] | None = None,
-        on_progress: Callable[[HistoryImported], None] | None = None,
-    ) -> HistoryImported:
-        """Import data of another system, see `Memoranda.import_history`."""
-        work = self.inner.import_history(
-            source,
-            format=format,
-            scope=scope,
-            user_id=user_id,
-            extraction=extraction,
-            dry_run=dry_run,
-            fields=fields,
-            on_progress=on_progress,
-        )
-        return self.portal.call(work)
-
     def agents_as(self, subject: Subject) -> BlockingAgents:
         """Return the agent profiles as another subject sees them."""
         return BlockingAgents(self.inner.agents_as(subject), self.portal)
@@ -189,35 +158,11 @@ class BlockingMemoranda:
         """Return the contexts of another subject: prompts from what it may see."""
         return BlockingContexts(self.inner.contexts_as(subject), self.portal)
 
-    def context(self, query: str | ContextQuery, **fields: Unpack[ContextFields]) -> Context:
-        """Return a prompt for a question, see `Contexts.context`."""
-        return self.portal.call(self.inner.context(query, **fields))
-
-    def evaluate(
-        self,
-        questions: Sequence[EvaluationQuestion | Mapping[str, Any]],
-        configurations: Sequence[SearchConfiguration | Mapping[str, Any]] = (DEFAULTS,),
-        *,
-        limit: int = 10,
-    ) -> Evaluation:
-        """Compare ways of searching, see `Memoranda.evaluate`."""
-        return self.portal.call(self.inner.evaluate(questions, configurations, limit=limit))
-
     def usage(
         self, *, since: date | None = None, until: date | None = None, tenant: str | None = None
     ) -> UsageReport:
         """Return the spending by day and purpose, see `costs.Costs.usage`."""
         return self.portal.call(self.inner.costs.usage(since=since, until=until, tenant=tenant))
-
-    def missing(self) -> Missing:
-        """Return how much backfills would make, see `backfills.Backfills.missing`."""
-        return self.portal.call(self.inner.missing())
-
-    def backfill(self, what: str, *, everything: bool = False, rows_per_second: float | None = None) -> Job:
-        """Start a backfill: `embeddings`, `summaries` or `query_logs`, see `backfills.Backfills`."""
-        return self.portal.call(
-            self.inner.backfill(what, everything=everything, rows_per_second=rows_per_second)
-        )
 
     def set_spending(self, changes: dict[str, int | None], tenant: str | None = None) -> Spending:
         """Set the daily limits of a tenant, see `costs.Costs.set_limits`."""
