@@ -175,6 +175,34 @@ def test_cancelled_before_it_is_made(desk: Any) -> None:
     assert desk.run(desk.responses.get(made.id)) == cancelled
 
 
+def test_cancelled_while_it_begins(desk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever cancels waits until the response can be ended: the model is not asked afterwards."""
+    desk.script({"when": "wait", "hang": True, "repeat": True})
+    background = desk.inner.engine.background
+    resume = background._resume
+
+    async def cancelled() -> Any:
+        reached, go_on = asyncio.Event(), asyncio.Event()
+
+        async def slowly(*args: Any) -> Any:
+            reached.set()
+            await go_on.wait()
+            return await resume(*args)
+
+        monkeypatch.setattr(background, "_resume", slowly)
+        made = await desk.responses.create("wait", background=True)
+        await reached.wait()
+        cancelling = asyncio.create_task(desk.responses.cancel(made.id))
+        ended, _ = await asyncio.wait([cancelling], timeout=0.3)
+        go_on.set()
+        return ended, await cancelling
+
+    ended, response = desk.run(cancelled())
+    assert (ended, response.status) == (set(), "cancelled")
+    desk.script({"text": "later"})
+    assert desk.ended(desk.create("next", background=True).id).status == "completed"
+
+
 def test_cancelled_with_its_job(desk: Any) -> None:
     """By an admin who sees a job, not what it is about: nothing waits for ever."""
     desk.script({"hang": True, "repeat": True})

@@ -37,6 +37,7 @@ class Background:
     def __init__(self, core: Core, resume: Resume) -> None:
         self._core = core
         self._resume = resume
+        self._starting: dict[str, asyncio.Event] = {}
         self._keeping: dict[str, Keeping] = {}
         core.jobs.handlers[RESPOND_JOB] = self._job
         core.jobs.lanes[RESPOND_JOB] = AGENT_LANE
@@ -65,6 +66,26 @@ class Background:
     # --- making ------------------------------------------------------------------------------------
 
     async def _job(self, job: Job) -> dict[str, Any] | None:
+        id_ = job.payload.get("id", "")
+        started = self._starting[id_] = asyncio.Event()
+        try:
+            begun = await self._begin(job)
+        finally:
+            self._starting.pop(id_, None)
+            started.set()
+        if not isinstance(begun, Keeping):
+            return begun
+        try:
+            await begun.whole()
+        except asyncio.CancelledError:
+            await asyncio.shield(self._part_with(begun.run, job))
+            raise
+        finally:
+            self._keeping.pop(id_).flushed.set()
+        return {"status": begun.run.response.status}
+
+    async def _begin(self, job: Job) -> Keeping | dict[str, Any] | None:
+        """Start a response; return the result of the job if there is nothing to make."""
         row, events = await self._row_and_events(job)
         if row is None or not row.live:
             return None
@@ -77,14 +98,7 @@ class Background:
         first = events[-1]["sequence_number"] + 1 if events else 0
         run = await self._resume(subject, request, response_of(row), first)
         keeping = self._keeping[row.id] = Keeping(self._core, run, row)
-        try:
-            await keeping.whole()
-        except asyncio.CancelledError:
-            await asyncio.shield(self._part_with(run, job))
-            raise
-        finally:
-            self._keeping.pop(row.id).flushed.set()
-        return {"status": run.response.status}
+        return keeping
 
     async def _part_with(self, run: Run, job: Job) -> None:
         """The process ends, or another one has the job. A response with reported output fails; one without output is
@@ -128,6 +142,8 @@ class Background:
         Raises:
             MemorandaError: its end was not stored.
         """
+        if (starting := self._starting.get(row.id)) is not None:
+            await starting.wait()  # or the model would be asked after all
         if (keeping := self._keeping.get(row.id)) is None:
             await self._end(row, lambda run: run.cancelled())
             return
