@@ -426,6 +426,24 @@ class Receipt(msgspec.Struct, kw_only=True):
     """What was erased, by kind: `memories`, `vectors`, `messages`, `responses`, `files`, ...; only what there was."""
 
 
+class KindPreview(msgspec.Struct, kw_only=True):
+    """The memories of one kind that would be forgotten: how many, how many of them archived or superseded, and the
+    first three of those that the subject may see."""
+
+    kind: str
+    count: int = 0
+    ended: int = 0
+    examples: list[Memory] = []
+
+
+class ForgetPreview(msgspec.Struct, kw_only=True):
+    """What would be forgotten: `counts` by kind, as a `Receipt` has them, but no `vectors` and no `jobs`; `kinds` are
+    the memories, the most numerous kind first."""
+
+    counts: dict[str, int]
+    kinds: list[KindPreview]
+
+
 class NearDuplicate(msgspec.Struct, kw_only=True):
     """Two memories of one scope that say nearly the same. `reason` is `cosine` or `jaccard`."""
 

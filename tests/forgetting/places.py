@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -38,6 +39,20 @@ def settled(rc: BlockingMemoranda) -> None:
         return rc.inner.core.store.db.read(lambda c: c.select(sql, [int(time.time() * 1e6) + 60_000_000]))
 
     until(soon, "no job about to run", accept=not_)
+
+
+def begun(home: Any, tmp_path: Path, settings: dict[str, Any]) -> BlockingMemoranda:
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps({"turns": SCRIPT}))
+    fields: dict[str, Any] = {
+        "model": {"url": f"scripted:{script}"},
+        "sessions": {"min_messages": 4},
+        "facts": {"capture_rules": True},
+        "upload_ask": {"enabled": True},
+        **settings,
+    }
+    opened: BlockingMemoranda = home.open(**fields)
+    return opened
 
 
 class Planted:

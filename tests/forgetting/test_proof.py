@@ -12,10 +12,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from memoranda.app.blocking import BlockingMemoranda
-from memoranda.types import Subject
+from memoranda.types import ForgetPreview, Subject
 from support import live_files, postgres
 
-from .places import SCRIPT, WORD, Planted, settled
+from .places import WORD, Planted, begun, settled
 
 PLACES = {
     "agents", "chunks", "conversation_items", "conversations", "files", "jobs", "memories", "messages", "query_log",
@@ -68,20 +68,10 @@ def relations(url: str) -> list[Path]:
     return [server.folder / "data" / path for (path,) in found if path]
 
 
-def begun(home: Any, tmp_path: Path, settings: dict[str, Any]) -> BlockingMemoranda:
-    script = tmp_path / "script.json"
-    script.write_text(json.dumps({"turns": SCRIPT}))
-    fields: dict[str, Any] = {
-        "model": {"url": f"scripted:{script}"},
-        "sessions": {"min_messages": 4},
-        "facts": {"capture_rules": True},
-        "upload_ask": {"enabled": True},
-        **settings,
-    }
-    opened: BlockingMemoranda = home.open(**fields)
-    return opened
-
-
+PREVIEW: dict[str, Callable[[BlockingMemoranda], ForgetPreview]] = {
+    "subject": lambda rc: rc.memories.preview_forget(scopes=["user:mara"]),
+    "text": lambda rc: rc.memories.preview_forget(text=WORD.upper()),
+}
 FORGET: dict[str, Callable[[BlockingMemoranda], Any]] = {
     "subject": lambda rc: rc.memories.forget(scopes=["user:mara"]),
     "text": lambda rc: rc.memories.forget(text=WORD.upper()),
@@ -114,7 +104,11 @@ def test_what_is_forgotten_is_nowhere(
             assert planted.files(folder)
         jobs = rc.inner.core.store.db.read(lambda c: c.select("SELECT kind, payload FROM jobs"))
 
+        preview = PREVIEW[how](rc)
+        assert planted.tables(rows) >= PLACES
         receipt = FORGET[how](rc)
+        uncounted = {"vectors": receipt.vectors, "jobs": receipt.counts["jobs"]}
+        assert preview.counts | uncounted == receipt.counts
 
         left = planted.tables(rows)
         assert left == set()

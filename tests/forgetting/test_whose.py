@@ -11,7 +11,7 @@ import pytest
 
 from memoranda.app.blocking import BlockingMemoranda
 from memoranda.errors import Forbidden, InvalidInput
-from memoranda.store.forgetting import Forgetting
+from memoranda.store.forgetting import Erasure
 from memoranda.text.phrase import Phrase
 from memoranda.types import Receipt, Subject
 from support.waiting import until_async
@@ -180,14 +180,14 @@ def test_a_large_selection_goes_page_by_page_while_others_write(
         rc.memories.add_many([f"number {n} of the {WORD}" for n in range(1_200)])
         rc.memories.add("stays")
         left: list[int] = []
-        change = Forgetting.change
+        change = Erasure.change
 
-        async def change_and_write(run: Forgetting, *work: Any) -> None:
+        async def change_and_write(run: Erasure, *work: Any) -> None:
             await change(run, *work)
             await rc.inner.memories.add(f"meanwhile {len(left)}")
             left.append(await rc.inner.memories.count() - len(left) - 1)
 
-        monkeypatch.setattr(Forgetting, "change", change_and_write)
+        monkeypatch.setattr(Erasure, "change", change_and_write)
         receipt = rc.memories.forget(text=WORD)
         assert receipt.memories == 1_200
         assert left[:3] == [1_051, 901, 751]

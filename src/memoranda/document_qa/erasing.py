@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memoranda.document_qa.log import by_id, erase, of_message
-from memoranda.store.forgetting import PAGE, Aim, Forgetting
-from memoranda.store.transaction import Writing
+from memoranda.document_qa.log import QueryRow, by_id, erase, of_message
+from memoranda.storage.sql.base import Connection
+from memoranda.store.forgetting import PAGE, Forgetting
 
 
 async def erase_asked(run: Forgetting) -> None:
@@ -15,7 +15,7 @@ async def erase_asked(run: Forgetting) -> None:
     aim = run.aim
     if aim.ids is not None:
         for at in range(0, len(aim.ids), PAGE):
-            await run.change(lambda w, some=aim.ids[at : at + PAGE]: _named(w, aim, some))  # type: ignore[misc]
+            await _erase(run, await run.threads.run(_named, run, aim.ids[at : at + PAGE]))
         return
     if not aim.other_data:
         return
@@ -28,8 +28,7 @@ async def erase_asked(run: Forgetting) -> None:
             for seq, question, answer, *listed in page
             if aim.text is None or aim.text.within(question, answer) or aim.text.within_json(*listed)
         ]
-        if seqs:
-            await run.change(lambda w, seqs=seqs: {"queries": erase(w.c, w.tenant, seqs)})  # type: ignore[misc]
+        await _erase(run, seqs)
     if not aim.whole:
         return
     async for page in run.pages("ask_sessions", "seq, id", aim.condition(user="user_id", session="id")):
@@ -37,13 +36,23 @@ async def erase_asked(run: Forgetting) -> None:
         await run.change(  # messages of the sessions are erased by the message log
             lambda w, ids=ids: {  # type: ignore[misc]
                 "ask_sessions": sum(w.c.run("drop_ask_session", [w.tenant, id_]) for id_ in ids)
-            }
+            },
+            {"ask_sessions": len(ids)},
         )
         run.ids |= set(ids)
 
 
-def _named(w: Writing, aim: Aim, ids: Sequence[str]) -> dict[str, int]:
-    queries = {query for id_ in ids if (query := of_message(id_))}
-    rows = [row for query in queries if (row := by_id(w.c, w.tenant, query)) is not None]
-    meant = [row.seq for row in rows if not aim.bound or row.user_id in (aim.own, None)]
-    return {"queries": erase(w.c, w.tenant, meant)}
+async def _erase(run: Forgetting, seqs: Sequence[int]) -> None:
+    if seqs:
+        await run.change(lambda w: {"queries": erase(w.c, w.tenant, seqs)}, {"queries": len(seqs)})
+
+
+def _named(run: Forgetting, ids: Sequence[str]) -> list[int]:
+    """Return the rows of named messages that are not erased yet."""
+    aim, queries = run.aim, {query for id_ in ids if (query := of_message(id_))}
+
+    def read(c: Connection) -> list[QueryRow]:
+        return [row for query in queries if (row := by_id(c, aim.tenant, query)) is not None]
+
+    rows = [row for row in run.store.db.read(read, aim.tenant) if row.erased_at is None]
+    return [row.seq for row in rows if not aim.bound or row.user_id in (aim.own, None)]

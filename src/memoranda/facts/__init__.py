@@ -44,6 +44,7 @@ def begin(core: Core) -> Clock:
     provenance = Provenance(core, asyncio.get_running_loop())
     core.store.cascades.append(provenance.gone)
     core.store.edits.append(provenance.edited)
+    core.erasers.append(provenance.count)
 
     async def sweeping(run: Run) -> dict[str, Any]:
         return dict(await sweep_job(core, run))

@@ -15,16 +15,21 @@ import contextlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from memoranda.clock import now_micros
 from memoranda.facts import versions
 from memoranda.sessions.records import MessageRow, messages_by_id, session_of
 from memoranda.sessions.values import EXTRACT_JOB
+from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
+from memoranda.store.forget_preview import Preview
+from memoranda.store.forgetting import Forgetting
+from memoranda.store.ids import listed
 from memoranda.store.jobs import RELEASE_JOB, Run
 from memoranda.store.rows import Record, fetch, refs_of
-from memoranda.store.steps import ROWS
+from memoranda.store.steps import ROWS, parted
 from memoranda.store.transaction import Gone, Writing
 from memoranda.text.hashing import digest
 from memoranda.text.instructions import EXTRACTED
@@ -95,6 +100,21 @@ class Provenance:
             await run.report(totals["memories"])
         return dict(totals)
 
+    async def count(self, run: Forgetting) -> None:
+        """Count the facts that go with what a preview has found; in an erasure they go in the same transactions."""
+        if not isinstance(run, Preview):
+            return
+        tenant, counted, found = run.aim.tenant, set[str](), set(run.gone)
+        while found:
+            counted |= found
+            for ids in parted(sorted(found), lambda _: 1, ROWS):
+                await run.memories(
+                    await run.threads.run(
+                        run.store.db.read, partial(_going, tenant=tenant, ids=ids, gone=run.gone), tenant
+                    )
+                )
+            found = run.gone - counted
+
     def _again(self, w: Writing, id_: str) -> None:
         """Enqueue the extraction of a message again, if it was extracted before."""
         row = messages_by_id(w.c, w.tenant, [id_]).get(id_)
@@ -139,7 +159,7 @@ def _let_go(w: Writing, ids: Sequence[str], part: _Part) -> tuple[int, int]:
     deleted; facts that the sources superseded are restored. Return (rows, vectors) removed."""
     _restore(w, part.superseded)
     gone = set(ids)
-    going = [row.seq for row in _ending(w, part.resting, gone)]
+    going = [row.seq for row in _ending(w.c, w.tenant, part.resting, gone)]
     staying = {row.seq for row in part.resting} - set(going)
     w.mark(staying, lambda row: _without(row, gone))
     return w.remove(going) if going else (0, 0)
@@ -153,7 +173,7 @@ def _restore(w: Writing, rows: Sequence[Record]) -> None:
     leaving = set[int]()
     for row in rows if jobs else ():
         gone = {source for job in jobs if row.seq <= job["until"] for source in job["sources"]}
-        leaving |= {fact.seq for fact in _ending(w, [row], gone)}
+        leaving |= {fact.seq for fact in _ending(w.c, w.tenant, [row], gone)}
 
     def change(row: Record) -> Record:
         if row.seq in leaving:
@@ -163,11 +183,17 @@ def _restore(w: Writing, rows: Sequence[Record]) -> None:
     w.mark([row.seq for row in rows], change)
 
 
-def _ending(w: Writing, rows: Sequence[Record], gone: set[str]) -> list[Record]:
+def _ending(c: Connection, tenant: str, rows: Sequence[Record], gone: set[str]) -> list[Record]:
     """Return those of some facts that are deleted with these sources."""
     left = {row.seq: refs_of(_without(row, gone)) for row in rows}
-    said = messages_by_id(w.c, w.tenant, {ref for refs in left.values() for ref in refs})
+    said = messages_by_id(c, tenant, {ref for refs in left.values() for ref in refs})
     return [row for row in rows if _ends(row, gone, left[row.seq], said)]
+
+
+def _going(c: Connection, tenant: str, ids: Sequence[str], gone: set[str]) -> list[Record]:
+    """Return the facts that rest on any of `ids`, and go if all of `gone` does."""
+    seqs = [int(seq) for (seq,) in c.all("facts_made_of", [tenant, listed(ids), LATEST, LATEST])]
+    return _ending(c, tenant, list(fetch(c, tenant, seqs).values()), gone)
 
 
 def _without(row: Record, gone: set[str]) -> Record:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -10,12 +11,11 @@ from msgspec.structs import replace
 from memoranda.errors import NotFound
 from memoranda.filters import Compare
 from memoranda.knowledge.files import remove_file
-from memoranda.storage.sql.base import Connection
 from memoranda.store import listing
 from memoranda.store.core import Core
 from memoranda.store.forgetting import Forgetting, contains_phrase, removed
 from memoranda.store.rows import CHUNK
-from memoranda.store.steps import ROWS
+from memoranda.store.transaction import Writing
 from memoranda.text.json import compact_json
 from memoranda.text.phrase import Phrase
 
@@ -37,7 +37,8 @@ class Erasing:
         where = aim.condition(user="user_id", time="created_at")
         if where is None:
             return
-        await run.threads.run(self.core.blobs.drop_discarded, 0.0, aim.tenant)  # no row names their owner
+        if run.erasing:
+            await run.threads.run(self.core.blobs.drop_discarded, 0.0, aim.tenant)  # no row names their owner
         holding = set() if aim.text is None else await run.threads.run(self._in_chunks, run, aim.text)
         async for page in run.pages("files", "seq, id, filename", where):
             for _, id_, name in page:
@@ -79,20 +80,15 @@ class Erasing:
         places: list[Any] = await run.threads.run(
             run.store.db.read, lambda c: c.all("places_of_file", [tenant, id_]), tenant
         )
-        await run.change(lambda w: {"files": int(remove_file(w.c, core, tenant, id_))})
+        await run.change(lambda w: {"files": int(remove_file(w.c, core, tenant, id_))}, {"files": 1})
         for store_id, attached in places:
-            key = [tenant, attached, ROWS]
-            while rows := await run.threads.run(
-                run.store.db.read,
-                lambda c, key=key: c.all("chunks_of_attachment", key),
-                tenant,
-            ):
-                seqs = [int(seq) for (seq,) in rows]
-                await run.change(lambda w, seqs=seqs: removed(w, seqs, "chunks"))  # type: ignore[misc]
-            gone = [tenant, store_id, attached]
-            await run.change(lambda w, gone=gone: _settled(w.c, gone))  # type: ignore[misc]
-        await run.threads.run(core.blobs.delete, tenant, id_)
+            async for rows in run.pages("chunks", "idx, seq", ("attached = ?", [attached]), "idx"):
+                seqs = [int(seq) for _, seq in rows]
+                await run.change(partial(removed, seqs=seqs, kind="chunks"), {"chunks": len(seqs)})
+            await run.change(partial(_settled, place=[tenant, store_id, attached]))
         run.ids.add(id_)
+        if run.erasing:
+            await run.threads.run(core.blobs.delete, tenant, id_)
 
     # --- uploads -----------------------------------------------------------------------------------
 
@@ -105,8 +101,9 @@ class Erasing:
                 parts = await run.threads.run(self._parts, aim.tenant, id_)
                 if aim.text is not None and not await self._some(run, aim.text, name, parts):
                     continue
-                await run.change(lambda w, i=id_: {"uploads": w.c.run("drop_upload", [w.tenant, i])})  # type: ignore[misc]
-                for part in parts:
+                work = partial(_ran, "uploads", "drop_upload", id_)
+                await run.change(work, {"uploads": 1})
+                for part in parts if run.erasing else ():
                     await run.threads.run(self.core.blobs.delete, aim.tenant, part)
 
     def _parts(self, tenant: str, upload: str) -> list[str]:
@@ -133,16 +130,27 @@ class Erasing:
         async for page in run.pages("vector_stores", "seq, id, name, description, metadata", where):
             for _, id_, name, description, metadata in page:
                 if aim.text is None:
-                    await run.change(lambda w, i=id_: _dropped(w.c, w.tenant, i))  # type: ignore[misc]
+                    if run.erasing or not await run.threads.run(self._others, run, id_):
+                        await run.change(partial(_dropped, id_=id_), {"stores": 1})
                 elif aim.text.within(name, description) or aim.text.within_json(metadata):
-                    await run.change(lambda w, i=id_: {"stores": w.c.run("blank_store", [w.tenant, i])})  # type: ignore[misc]
+                    await run.change(partial(_ran, "stores", "blank_store", id_), {"stores": 1})
+
+    def _others(self, run: Forgetting, store_id: str) -> bool:
+        """Return True if a store has files that stay."""
+        key = [run.aim.tenant, store_id]
+        rows = run.store.db.read(lambda c: c.all("files_of_store", key), run.aim.tenant)
+        return any(id_ not in run.ids for (id_,) in rows)
 
 
-def _settled(c: Connection, place: Sequence[Any]) -> dict[str, int]:
-    c.run("drop_removing", place)
+def _ran(kind: str, statement: str, id_: str, w: Writing) -> dict[str, int]:
+    return {kind: w.c.run(statement, [w.tenant, id_])}
+
+
+def _settled(w: Writing, place: Sequence[Any]) -> dict[str, int]:
+    w.c.run("drop_removing", place)
     return {}
 
 
-def _dropped(c: Connection, tenant: str, id_: str) -> dict[str, int]:
-    count = c.one("count_store_files", [tenant, id_])
-    return {"stores": c.run("drop_store", [tenant, id_]) if count is None or not count[0] else 0}
+def _dropped(w: Writing, id_: str) -> dict[str, int]:
+    count = w.c.one("count_store_files", [w.tenant, id_])
+    return {"stores": w.c.run("drop_store", [w.tenant, id_]) if count is None or not count[0] else 0}

@@ -20,7 +20,8 @@ from memoranda.providers.embeddings.base import Embedded, Task
 from memoranda.store import listing
 from memoranda.store.access import must_be_admin, must_write, scopes_filter, selection_filter
 from memoranda.store.core import Core
-from memoranda.store.forgetting import Forgetting, aim_of
+from memoranda.store.forget_preview import Preview
+from memoranda.store.forgetting import Aim, Erasure, aim_of
 from memoranda.store.jobs import RELEASE_JOB
 from memoranda.store.paging import check_limit, check_page
 from memoranda.store.rows import to_memory
@@ -36,6 +37,7 @@ from memoranda.types import (
     Facets,
     Forget,
     ForgetFields,
+    ForgetPreview,
     Job,
     Memory,
     MemoryFields,
@@ -160,6 +162,23 @@ class Memories:
         Raises:
             InvalidInput: neither ids nor a selection is given: forgetting everything must be said (`scopes=["all"]`).
         """
+        core, aim = self._core, self._aim(ids, fields)
+        run = Erasure(core.store, core.jobs, core.threads, aim, f"gone_{secrets.token_hex(12)}")
+        return await run.run(core.erasers)
+
+    async def preview_forget(
+        self, ids: Sequence[str] | None = None, **fields: Unpack[ForgetFields]
+    ) -> ForgetPreview:
+        """Return what `forget` would erase with these arguments; nothing changes.
+
+        Raises:
+            InvalidInput: neither ids nor a selection is given.
+        """
+        core = self._core
+        run = Preview(core.store, core.jobs, core.threads, self._aim(ids, fields))
+        return await run.run(core.erasers)
+
+    def _aim(self, ids: Sequence[str] | None, fields: ForgetFields) -> Aim:
         must_write(self.subject)
         named = [name for name, value in fields.items() if value not in NAMES_NOTHING]
         if ids is None and not named:
@@ -170,10 +189,7 @@ class Memories:
             raise InvalidInput("ids", f"go alone, without {named[0]}: forget the one, then the other")
         if ids is not None:
             _check_ids(ids)
-        core = self._core
-        aim = aim_of(self.subject, ids, convert(fields, Forget, beside=("ids",)))
-        run = Forgetting(core.store, core.jobs, core.threads, aim, f"gone_{secrets.token_hex(12)}")
-        return await run.run(core.erasers)
+        return aim_of(self.subject, ids, convert(fields, Forget, beside=("ids",)))
 
     # --- reading -----------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from memoranda.memory_stores.rows import MemoryRow
 from memoranda.storage.sql.base import Row
 from memoranda.store.access import owns
 from memoranda.store.core import Core
+from memoranda.store.forget_preview import Preview
 from memoranda.store.forgetting import Forgetting, removed
 from memoranda.store.ids import listed
 from memoranda.store.jobs import Run
@@ -130,6 +131,9 @@ class Removal:
             await self._stores(run)
             await self._versions(run)
             await self._names(run)
+        if isinstance(run, Preview):
+            await self._count_versions(run)
+            return
         jobs = await run.jobs.finish(run.aim.tenant, CLEAR_JOB)
         if versions := sum((job.result or {}).get("memory_versions", 0) for job in jobs):
             await run.change(lambda w: {"memory_versions": versions})
@@ -149,7 +153,10 @@ class Removal:
             return {}
 
         for at in range(0, len(ids), ROWS):
-            await run.change(partial(work, some=listed(ids[at : at + ROWS])))
+            some = listed(ids[at : at + ROWS])
+            stored = await self._read(run, "stored_among", [run.aim.tenant, some])
+            seen = [id_ for id_, path, _, user in stored if path is None and owns(run.aim.subject, user)]
+            await run.change(partial(work, some=some), sources=seen)
 
     async def _stores(self, run: Forgetting) -> None:
         aim = run.aim
@@ -161,13 +168,17 @@ class Removal:
                 if aim.text is None:
                     await self._whole(run, id_)
                 elif said != BLANK and (aim.text.within(*said[:2]) or aim.text.within_json(said[2])):
-                    await run.change(lambda w, i=id_: _blanked(w, i))  # type: ignore[misc]
+                    await run.change(partial(_blanked, id_=id_), {"memory_stores": [id_]})
 
     async def _whole(self, run: Forgetting, id_: str) -> None:
         key = [run.aim.tenant, id_]
-        there = run.store.db.read
-        while await run.threads.run(there, lambda c: c.one("get_memory_store", key), run.aim.tenant):
-            await run.change(lambda w: drop_step(w, id_))
+        if isinstance(run, Preview):
+            await run.count({"memory_stores": [id_]})
+            async for page in run.pages("store_memories", "id", ("store_id = ?", [id_]), "id"):
+                await run.count({}, [memory for (memory,) in page])
+            return
+        while await self._read(run, "get_memory_store", key):
+            await run.change(partial(drop_step, store_id=id_))
 
     async def _versions(self, run: Forgetting) -> None:
         aim = run.aim
@@ -184,7 +195,21 @@ class Removal:
                     if aim.text is None or aim.text.within(path, content)
                 ]
                 for some in parted(chosen, lambda version: version.size, TEXTS):
-                    await run.change(partial(self._cleared, some))
+                    key = [aim.tenant, listed({version.memory_id for version in some})]
+                    latest: dict[str, str] = dict(await self._read(run, "latest_among", key))
+                    gone = {latest[version.id] for version in some if version.id in latest}
+                    found = {"memory_versions": [version.id for version in some]}
+                    await run.change(partial(self._cleared, some), found, gone)
+
+    async def _count_versions(self, run: Preview) -> None:
+        """Count the versions of the memories that would be erased."""
+        for ids in parted(sorted(run.gone), lambda _: 1, ROWS):
+            where = f"memory_id IN ({', '.join('?' * len(ids))})", list(ids)
+            async for page in run.pages("memory_versions", "id", where, "id"):
+                await run.count({"memory_versions": [id_ for (id_,) in page]})
+
+    async def _read(self, run: Forgetting, statement: str, values: Sequence[Any]) -> Sequence[Row]:
+        return await run.threads.run(run.store.db.read, lambda c: c.all(statement, values), run.aim.tenant)
 
     def _cleared(self, versions: Sequence[_Version], w: Writing) -> dict[str, int]:
         """Erase the memories whose latest version is among these, and redact the others."""
@@ -192,9 +217,12 @@ class Removal:
         memories = listed({version.memory_id for version in versions})
         latest: dict[str, str] = dict(w.c.all("latest_among", [w.tenant, memories]))
         gone = {latest[version.id] for version in versions if version.id in latest}
+        kept = {id_ for id_, *_ in w.c.all("stored_among", [w.tenant, memories])} - gone
         self._erase(w, gone)
         counts = removed(w, [row.seq for row in fetch_ids(w.c, w.tenant, sorted(gone)).values()])
-        earlier = [version.id for version in versions if version.memory_id not in gone]
+        earlier = [
+            version.id for version in versions if version.memory_id in kept
+        ]  # a job deletes the others
         now = now_micros()
         w.c.many("redact_memory_version", [(None, now, w.tenant, id_) for id_ in earlier])
         return {**counts, "memory_versions": len(earlier)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -12,7 +13,6 @@ from memoranda.responses.conversations import shortened
 from memoranda.responses.engine import Engine
 from memoranda.responses.records import ResponseRow
 from memoranda.responses.values import LIVE
-from memoranda.storage.sql.base import Connection
 from memoranda.store.forgetting import Forgetting
 from memoranda.store.steps import ROWS, TEXTS, parted
 from memoranda.store.transaction import Writing
@@ -43,7 +43,8 @@ class Erasing:
         aim = run.aim
         if not aim.other_data:
             return
-        await self.engine.give_up(aim)
+        if run.erasing:
+            await self.engine.give_up(aim)
         columns = "seq, id, session_id, status, body, input, output, summary"
         where = aim.condition(user="user_id", session="session_id", agent="agent_id", time="created_at")
         async for page in run.pages("responses", columns, where):
@@ -51,14 +52,14 @@ class Erasing:
             for seq, id_, session, status, *texts, summary in page:
                 if aim.text is None or _contains(aim.text, *texts):
                     going.append(_Going(seq, id_, session, sum(map(len, filter(None, [*texts, summary])))))
-                    if status in LIVE:
+                    if status in LIVE and run.erasing:
                         await self._cancel(run, id_)
                 elif aim.text.within_json(summary):
                     cleared.append(id_)
             for some in parted(going, lambda response: response.characters, TEXTS):
-                await run.change(lambda w, some=some: _erased(w, some))  # type: ignore[misc]
+                await run.change(partial(_erased, going=some), {"responses": len(some)})
             if cleared:
-                await run.change(lambda w, ids=cleared: _cleared(w, ids))  # type: ignore[misc]
+                await run.change(partial(_cleared, ids=cleared), {"summaries": len(cleared)})
             run.ids |= {response.id for response in going}
 
     async def _cancel(self, run: Forgetting, id_: str) -> None:
@@ -84,7 +85,7 @@ class Erasing:
                 text = aim.text
                 if text is not None and (text.within_json(metadata) or text.within_json(summary)):
                     blank = text.within_json(metadata)
-                    await run.change(lambda w, i=id_, b=blank: _blanked(w.c, w.tenant, i, b))  # type: ignore[misc]
+                    await run.change(partial(_blanked, conversation=id_, metadata=blank), {"metadata": blank})
 
     async def _whole(self, run: Forgetting, ids: Sequence[str]) -> None:
         """Deletes conversations, with the items in them: of long ones the items first, in steps."""
@@ -93,17 +94,25 @@ class Erasing:
             run.store.db.read, lambda c: c.all("sizes_of_conversations", [tenant, compact_json(ids)]), tenant
         )
         weights = {id_: max(items, ROWS * characters / TEXTS) for id_, items, characters in rows}
+        sizes = {id_: items for id_, items, _ in rows}
         for some in parted(ids, lambda id_: 1 + weights.get(id_, 0.0), ROWS):
-            for id_ in some if weights.get(some[0], 0.0) >= ROWS else ():
+            for id_ in some if weights.get(some[0], 0.0) >= ROWS and run.erasing else ():
                 while await self._shortened(run, id_):
                     pass
-            await run.change(lambda w, some=some: _dropped(w.c, w.tenant, some))  # type: ignore[misc]
+            found = {"conversations": len(some), "items": sum(sizes.get(id_, 0) for id_ in some)}
+            await run.change(partial(_dropped, ids=some), found)
         run.ids |= set(ids)
 
     async def _shortened(self, run: Forgetting, id_: str) -> int:
-        before = run.counts["items"]
-        await run.change(lambda w: {"items": shortened(w.c, w.tenant, id_)})
-        return run.counts["items"] - before
+        taken = 0
+
+        def work(w: Writing) -> dict[str, int]:
+            nonlocal taken
+            taken = shortened(w.c, w.tenant, id_)
+            return {"items": taken}
+
+        await run.change(work)
+        return taken
 
     async def _items(self, run: Forgetting, conversation: str) -> None:
         aim = run.aim
@@ -114,7 +123,8 @@ class Erasing:
         async for page in run.pages("conversation_items", "seq, id, item", (where, values)):
             ids = [id_ for _, id_, item in page if aim.text is None or _contains(aim.text, item)]
             if ids:
-                await run.change(lambda w, ids=ids: _taken_out(w.c, w.tenant, conversation, ids))  # type: ignore[misc]
+                work = partial(_taken_out, conversation=conversation, ids=ids)
+                await run.change(work, {"items": len(ids)})
 
     # --- profiles ----------------------------------------------------------------------------------
 
@@ -127,7 +137,7 @@ class Erasing:
         async for page in run.pages("agents", "seq, id, name, body", where):
             ids = [id_ for _, id_, name, body in page if aim.text is None or _in(aim.text, name, body)]
             if ids:
-                await run.change(lambda w, ids=ids: _unmade(w.c, w.tenant, ids))  # type: ignore[misc]
+                await run.change(partial(_unmade, ids=ids), {"agents": len(ids)})
 
 
 def _contains(phrase: Phrase, *texts: str) -> bool:
@@ -151,19 +161,23 @@ def _cleared(w: Writing, ids: Sequence[str]) -> dict[str, int]:
     return {"summaries": sum(w.c.run("summarize_response", [None, None, w.tenant, id_]) for id_ in ids)}
 
 
-def _dropped(c: Connection, tenant: str, ids: Sequence[str]) -> dict[str, int]:
-    return {"conversations": sum(c.run("drop_conversation", [tenant, id_]) for id_ in ids)}
+def _dropped(w: Writing, ids: Sequence[str]) -> dict[str, int]:
+    items = sum(number for _, number, _ in w.c.all("sizes_of_conversations", [w.tenant, compact_json(ids)]))
+    return {
+        "items": items,
+        "conversations": sum(w.c.run("drop_conversation", [w.tenant, id_]) for id_ in ids),
+    }
 
 
-def _taken_out(c: Connection, tenant: str, conversation: str, ids: Sequence[str]) -> dict[str, int]:
-    c.run("summarize_conversation", [None, tenant, conversation])
-    return {"items": sum(c.run("drop_item", [tenant, conversation, id_]) for id_ in ids)}
+def _taken_out(w: Writing, conversation: str, ids: Sequence[str]) -> dict[str, int]:
+    w.c.run("summarize_conversation", [None, w.tenant, conversation])
+    return {"items": sum(w.c.run("drop_item", [w.tenant, conversation, id_]) for id_ in ids)}
 
 
-def _blanked(c: Connection, tenant: str, conversation: str, metadata: bool) -> dict[str, int]:
-    c.run("summarize_conversation", [None, tenant, conversation])
-    return {"metadata": c.run("set_conversation", ["{}", tenant, conversation]) if metadata else 0}
+def _blanked(w: Writing, conversation: str, metadata: bool) -> dict[str, int]:
+    w.c.run("summarize_conversation", [None, w.tenant, conversation])
+    return {"metadata": w.c.run("set_conversation", ["{}", w.tenant, conversation]) if metadata else 0}
 
 
-def _unmade(c: Connection, tenant: str, ids: Sequence[str]) -> dict[str, int]:
-    return {"agents": sum(c.run("drop_agent", [tenant, id_]) for id_ in ids)}
+def _unmade(w: Writing, ids: Sequence[str]) -> dict[str, int]:
+    return {"agents": sum(w.c.run("drop_agent", [w.tenant, id_]) for id_ in ids)}

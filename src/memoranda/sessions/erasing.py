@@ -10,7 +10,7 @@ from memoranda.sessions.editing import remove_messages
 from memoranda.sessions.joining import JOIN_JOB
 from memoranda.sessions.records import MessageRow, messages_by_id
 from memoranda.storage.sql.base import Connection
-from memoranda.store.forgetting import PAGE, Aim, Forgetting
+from memoranda.store.forgetting import PAGE, Forgetting
 from memoranda.store.transaction import Writing
 from memoranda.text.json import compact_json
 from memoranda.text.phrase import Phrase
@@ -24,17 +24,23 @@ async def erase_messages(run: Forgetting) -> None:
     aim = run.aim
     if aim.ids is not None:
         for at in range(0, len(aim.ids), PAGE):
-            await run.change(lambda w, some=aim.ids[at : at + PAGE]: _named(w, aim, some))  # type: ignore[misc]
+            rows = await run.threads.run(
+                run.store.db.read,
+                lambda c, some=aim.ids[at : at + PAGE]: messages_by_id(c, aim.tenant, some),
+                aim.tenant,
+            )
+            own = (aim.own, None)
+            await _erase(run, [row for row in rows.values() if not aim.bound or row.user_id in own])
         return
     if not aim.messages:
         return
     await run.jobs.finish(aim.tenant, JOIN_JOB)  # every message has reached its session
     tenant, users = aim.tenant, aim.places.get("user", frozenset())
     alone = [compact_json([user]) for user in sorted(users)]
-    rows = await run.threads.run(
+    theirs = await run.threads.run(
         run.store.db.read, lambda c: c.all("sessions_of_users", [tenant, compact_json(alone)]), tenant
     )
-    run.sessions |= {str(id_) for (id_,) in rows}
+    run.sessions |= {str(id_) for (id_,) in theirs}
     wider = replace(
         aim, places={**aim.places, "session": aim.places.get("session", frozenset()) | run.sessions}
     )
@@ -45,9 +51,16 @@ async def erase_messages(run: Forgetting) -> None:
     async for page in run.pages("messages", COLUMNS, where):
         messages = [_row(row) for row in page]
         meant = [row for row in messages if aim.text is None or _holds(row, aim.text)]
-        if meant:
-            await run.change(lambda w, meant=meant: _erased(w, meant))  # type: ignore[misc]
-            run.ids |= {row.session_id for row in meant} if aim.whole else set()
+        await _erase(run, meant)
+        run.ids |= {row.session_id for row in meant} if aim.whole else set()
+
+
+async def _erase(run: Forgetting, rows: Sequence[MessageRow]) -> None:
+    if rows:
+        sessions = {row.session_id for row in rows}
+        sources = sessions.union(row.id for row in rows)
+        await run.change(lambda w: _erased(w, rows), {"messages": len(rows)}, sources)
+        run.shortened |= sessions
 
 
 def _row(row: Sequence[object]) -> MessageRow:
@@ -57,11 +70,6 @@ def _row(row: Sequence[object]) -> MessageRow:
 
 def _holds(row: MessageRow, phrase: Phrase) -> bool:
     return phrase.within(row.content, row.speaker) or phrase.within_json(row.metadata)
-
-
-def _named(w: Writing, aim: Aim, ids: Sequence[str]) -> dict[str, int]:
-    rows = messages_by_id(w.c, w.tenant, ids).values()
-    return _erased(w, [row for row in rows if not aim.bound or row.user_id in (aim.own, None)])
 
 
 def _erased(w: Writing, rows: Sequence[MessageRow]) -> dict[str, int]:
@@ -76,17 +84,21 @@ async def erase_summaries(run: Forgetting) -> None:
     text = run.aim.text
     if text is None or not run.aim.other_data or run.aim.bound:
         return
-    lists = ("topics", "decisions", "open_questions", "action_items", "entities", "participants", "metadata")
+    lists = ("topics", "decisions", "open_questions", "action_items", "entities", "participants")
     where = run.aim.condition(session="id", channel="channel_id", user="user_id")
-    columns = f"seq, id, summary, failure, facts_failure, {', '.join(lists)}"
+    columns = f"seq, id, facts_failure, metadata, summary, failure, {', '.join(lists)}"
     async for page in run.pages("sessions", columns, where):
-        ids = [
-            id_
-            for _, id_, summary, failure, facts_failure, *listed in page
-            if text.within(summary, failure, facts_failure) or text.within_json(*listed)
-        ]
+        ids = []
+        for _, id_, facts_failure, metadata, summary, failure, *listed in page:
+            kept = text.within(facts_failure) or text.within_json(metadata)
+            there = run.erasing or id_ not in run.shortened  # these go with the messages
+            if kept or (there and (text.within(summary, failure) or text.within_json(*listed))):
+                ids.append(id_)
         if ids:
-            await run.change(lambda w, ids=ids: {"summaries": _cleared(w.c, w.tenant, ids)})  # type: ignore[misc]
+            await run.change(
+                lambda w, ids=ids: {"summaries": _cleared(w.c, w.tenant, ids)},  # type: ignore[misc]
+                {"summaries": len(ids)},
+            )
 
 
 def _cleared(c: Connection, tenant: str, ids: Sequence[str]) -> int:

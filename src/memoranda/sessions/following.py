@@ -22,7 +22,7 @@ from memoranda.sessions.values import name_of
 from memoranda.storage.sql.base import Connection
 from memoranda.store.rows import Record
 from memoranda.store.rows import speaker as speaker_of
-from memoranda.store.transaction import Gone, Writing
+from memoranda.store.transaction import Gone, Writing, added_up
 from memoranda.text.json import compact_json
 from memoranda.text.tokens import count
 
@@ -41,41 +41,44 @@ class Following:
     # --- going -------------------------------------------------------------------------------------
 
     def gone(self, w: Writing, removed: Sequence[Gone]) -> tuple[int, int]:
-        """Update the log and the sessions after memories, or messages without one, were removed."""
+        """Update the log and the sessions after memories, or messages without one, were removed. Return the
+        (memories, vectors) of summaries and rollups that were removed with them."""
+        more = [(0, 0)]
         messages = [item.id for item in removed if item.kind == "message"]
         if messages:
             logged = messages_by_id(w.c, w.tenant, messages)
             w.c.run("drop_messages", [w.tenant, json.dumps(list(logged))])
-            self._measure(w, {row.session_id for row in logged.values()})
+            more.append(self._measure(w, {row.session_id for row in logged.values()}))
         now = now_micros()
         for item in removed:
             if item.kind == SUMMARY and item.session_id is not None:
-                self._summary_gone(w, item, now)
+                more.append(self._summary_gone(w, item, now))
             elif item.kind == ROLLUP and item.channel_id is not None:
                 w.c.run("drop_rollup_of", [now, w.tenant, item.id])
-        return 0, 0
+        return added_up(more)
 
-    def _summary_gone(self, w: Writing, gone: Gone, now: int) -> None:
+    def _summary_gone(self, w: Writing, gone: Gone, now: int) -> tuple[int, int]:
         """Clear a deleted summary: the session gets none until it changes or one is requested."""
         row = session_of(w.c, w.tenant, gone.session_id or "")
         if row is None or row.summary_id != gone.id:
-            return
+            return 0, 0
         w.c.run("clear_summary", [w.tenant, row.id])
         if row.status == "summarized":
             set_session(w.c, row._replace(status="closed", pending=0, updated_at=now))
-        self._rollup_gone(w, row, now)
+        return self._rollup_gone(w, row, now)
 
-    def _rollup_gone(self, w: Writing, row: SessionRow, now: int) -> None:
+    def _rollup_gone(self, w: Writing, row: SessionRow, now: int) -> tuple[int, int]:
         """Withdraw the rollup that includes a session."""
         if row.channel_id is None:
-            return
+            return 0, 0
         key = [w.tenant, row.channel_id, owner_of(row), week_of(row.started_at)]
         rolled = w.c.one("rollup_memory", key)
         stale(w, [row], now)
-        if rolled is not None and rolled[0] is not None:
-            w.remove(
-                [int(seq) for _, seq, _ in w.c.all("memories_by_id", [w.tenant, json.dumps([rolled[0]])])]
-            )
+        if rolled is None or rolled[0] is None:
+            return 0, 0
+        return w.remove(
+            [int(seq) for _, seq, _ in w.c.all("memories_by_id", [w.tenant, json.dumps([rolled[0]])])]
+        )
 
     # --- changing ----------------------------------------------------------------------------------
 
@@ -93,15 +96,17 @@ class Following:
 
     # --- sessions ----------------------------------------------------------------------------------
 
-    def _measure(self, w: Writing, ids: Iterable[str]) -> None:
-        """Update sessions with removed or changed messages: count again, drop the summary, or delete them if empty."""
-        now, changed = now_micros(), False
+    def _measure(self, w: Writing, ids: Iterable[str]) -> tuple[int, int]:
+        """Update sessions with removed or changed messages: count again, drop the summary, or delete them if empty.
+        Return the (memories, vectors) removed."""
+        now, changed, removed = now_micros(), False, [(0, 0)]
         for row in sessions_by_id(w.c, w.tenant, ids).values():
-            withdraw(w, row, now)
+            removed.append(withdraw(w, row, now))
             changed |= self._measured(w, row, now)
         if changed:
             self.closing.place(w.c, {w.tenant})
             self.closing.core.expect(now + SOON)
+        return added_up(removed)
 
     def _measured(self, w: Writing, row: SessionRow, now: int) -> bool:
         """Measure a session again; return True if it must be summarized again."""

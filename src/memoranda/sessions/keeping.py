@@ -43,10 +43,10 @@ def stale(w: Writing, rows: Iterable[SessionRow], now: int) -> None:
         w.c.run("stale_rollup", [w.tenant, channel, owner, week, max(now + QUIET, week * DAY + WEEK), now])
 
 
-def withdraw(w: Writing, row: SessionRow, now: int) -> None:
-    """Withdraw the summary of a session, and the rollup that includes it."""
+def withdraw(w: Writing, row: SessionRow, now: int) -> tuple[int, int]:
+    """Withdraw the summary of a session, and the rollup that includes it; return the (memories, vectors) removed."""
     if row.summary_id is None:
-        return
+        return 0, 0
     w.c.run("clear_summary", [w.tenant, row.id])
     ids = [row.summary_id]
     if row.channel_id is not None:
@@ -56,7 +56,7 @@ def withdraw(w: Writing, row: SessionRow, now: int) -> None:
             ids.append(rolled[0])
     stale(w, [row], now)
     memories = fetch_ids(w.c, w.tenant, ids)
-    w.remove([memory.seq for memory in memories.values()])
+    return w.remove([memory.seq for memory in memories.values()])
 
 
 def derived_memory(

@@ -1,11 +1,15 @@
-"""Forgetting: which rows of every package a request selects, and their erasure, page by page."""
+"""Forgetting: which rows of every package a request selects, and their erasure, page by page.
+
+The erasers of the packages go through what is selected. In an `Erasure` it is erased, in a `Preview` it is counted.
+"""
 
 from __future__ import annotations
 
 import logging
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -38,6 +42,9 @@ PAGE = ROWS
 PASSES = 5
 """Passes over all packages: a later pass erases what was written during an earlier one."""
 MESSAGE = "message"
+Work = Callable[[Writing], Mapping[str, int]]
+"""Erases rows, and returns how many by kind."""
+NOTHING: Mapping[str, int] = {}
 
 
 class Aim(msgspec.Struct, frozen=True):
@@ -149,23 +156,63 @@ def aim_of(subject: Subject, ids: Sequence[str] | None, chosen: Forget) -> Aim:
     )
 
 
-class Forgetting:
-    """One call of `forget`, across all packages. `counts` are the rows erased so far, by kind."""
+class Forgetting(ABC):
+    """What erasers go through: the selected rows of all packages."""
 
-    def __init__(self, store: Store, jobs: Jobs, threads: Threads, aim: Aim, tombstone: str) -> None:
+    erasing: ClassVar[bool]
+    """False if nothing may change."""
+
+    def __init__(self, store: Store, jobs: Jobs, threads: Threads, aim: Aim) -> None:
         self.store = store
         self.jobs = jobs
         self.threads = threads
         self.aim = aim
+        self.ids: set[str] = set()
+        """Erased files, responses, conversations, sessions, ...: jobs about one of them are cancelled."""
+        self.sessions: set[str] = set()
+        """Sessions in which only the selected users have spoken."""
+        self.shortened: set[str] = set()
+        """Sessions that lose messages, and with them their summaries."""
+
+    @abstractmethod
+    async def change(
+        self, work: Work, found: Mapping[str, int | Collection[str]] = NOTHING, sources: Collection[str] = ()
+    ) -> None:
+        """Erase one page by `work`. `found` is what that erases, by kind: a number of rows that no other page has, or
+        the ids of rows that another page may have, too. `sources` are the ids of erased messages and memories, with
+        which others go."""
+
+    @abstractmethod
+    async def memories(self, rows: Sequence[Record]) -> None:
+        """Erase a page of memories."""
+
+    def pages(
+        self, table: str, columns: str, where: tuple[str, list[Any]] | None, order: str = "seq"
+    ) -> _Pages:
+        """Return the selected rows of a table, in pages by `order`, a unique column of the table that is `columns`'
+        first. Each page is a new query, so rows may be erased between pages."""
+        return _Pages(self, table, columns, where, order)
+
+
+class Erasure(Forgetting):
+    """One call of `forget`. `counts` are the rows erased so far, by kind."""
+
+    erasing = True
+
+    def __init__(self, store: Store, jobs: Jobs, threads: Threads, aim: Aim, tombstone: str) -> None:
+        super().__init__(store, jobs, threads, aim)
         self.tombstone = tombstone
         self.erased_at = now_micros()
         self.counts: Counter[str] = Counter()
-        self.ids: set[str] = set()
-        """Erased responses, conversations, sessions, ...: jobs about one of them are cancelled."""
-        self.sessions: set[str] = set()
-        """Sessions in which only the selected users have spoken."""
 
-    async def change(self, work: Callable[[Writing], Mapping[str, int]]) -> None:
+    async def memories(self, rows: Sequence[Record]) -> None:
+        """Erase a page of memories."""
+        seqs = [row.seq for row in rows]
+        await self.change(lambda w: removed(w, seqs))
+
+    async def change(
+        self, work: Work, found: Mapping[str, int | Collection[str]] = NOTHING, sources: Collection[str] = ()
+    ) -> None:
         """Erase one page: `work` erases rows and returns how many by kind, in one transaction with the tombstone's
         counts."""
 
@@ -198,13 +245,6 @@ class Forgetting:
         ]
         c.run("set_tombstone", values)
 
-    def pages(
-        self, table: str, columns: str, where: tuple[str, list[Any]] | None, order: str = "seq"
-    ) -> _Pages:
-        """Return the selected rows of a table, in pages by `order`, a unique column of the table that is `columns`'
-        first. Each page is a new query, so rows may be erased between pages."""
-        return _Pages(self, table, columns, where, order)
-
     async def run(self, erasers: Sequence[Eraser]) -> Receipt:
         """Erase the selected rows of all packages until none is left, then purge files and caches.
 
@@ -213,8 +253,9 @@ class Forgetting:
         """
         for _ in range(PASSES):
             before = Counter(self.counts)
-            for erase in (*erasers, erase_memories, erase_jobs):
+            for erase in (*erasers, erase_memories):
                 await erase(self)
+            await erase_jobs(self)
             if self.counts == before:
                 break
         else:
@@ -234,7 +275,7 @@ class Forgetting:
 
 
 Eraser = Callable[[Forgetting], Awaitable[None]]
-"""Erases the selected rows of one package; called again until none is left."""
+"""Goes through the selected rows of one package, and has them erased; called again until none is left."""
 
 
 class _Pages:
@@ -276,9 +317,9 @@ class _Pages:
 async def erase_memories(run: Forgetting) -> None:
     """Erase the selected memories, with their vectors, keyword entries and derived memories."""
     for_page = _named(run) if run.aim.ids is not None else _selected(run)
-    while (seqs := await run.threads.run(next, for_page, None)) is not None:
-        if seqs:
-            await run.change(lambda w, seqs=seqs: removed(w, seqs))  # type: ignore[misc]
+    while (rows := await run.threads.run(next, for_page, None)) is not None:
+        if rows:
+            await run.memories(rows)
 
 
 def removed(w: Writing, seqs: Sequence[int], kind: str = "memories") -> dict[str, int]:
@@ -287,19 +328,19 @@ def removed(w: Writing, seqs: Sequence[int], kind: str = "memories") -> dict[str
     return {kind: rows, "vectors": vectors}
 
 
-def _named(run: Forgetting) -> Iterator[list[int]]:
+def _named(run: Forgetting) -> Iterator[list[Record]]:
     aim = run.aim
     for at in range(0, len(aim.ids or ()), PAGE):
         some = list((aim.ids or ())[at : at + PAGE])
         rows = run.store.by_id(aim.tenant, some)
         mine = visible_to(aim.subject)
-        yield [row.seq for row in rows.values() if matches(mine, attributes(row))]
+        yield [row for row in rows.values() if matches(mine, attributes(row))]
 
 
-def _selected(run: Forgetting) -> Iterator[list[int]]:
+def _selected(run: Forgetting) -> Iterator[list[Record]]:
     aim = run.aim
     for rows in listing.scan(run.store.db, aim.tenant, aim.where, size=PAGE):
-        yield [row.seq for row in rows if aim.text is None or contains_phrase(row, aim.text)]
+        yield [row for row in rows if aim.text is None or contains_phrase(row, aim.text)]
 
 
 def contains_phrase(row: Record, phrase: Phrase) -> bool:
@@ -312,7 +353,7 @@ def contains_phrase(row: Record, phrase: Phrase) -> bool:
 # --- jobs ------------------------------------------------------------------------------------------
 
 
-async def erase_jobs(run: Forgetting) -> None:
+async def erase_jobs(run: Erasure) -> None:
     """Cancel jobs about erased objects, or whose payload or result contains the phrase, and blank their rows."""
     aim = run.aim
     if not aim.other_data:

@@ -302,11 +302,7 @@ class Writing:
     def gone(self, removed: Sequence[Gone]) -> tuple[int, int]:
         """Call the cascades for removed rows, which may also be messages that are no memories. Return the (rows,
         vectors) that they deleted."""
-        rows = vectors = 0
-        for cascade in self._cascades if removed else ():
-            more = cascade(self, removed)
-            rows, vectors = rows + more[0], vectors + more[1]
-        return rows, vectors
+        return added_up(cascade(self, removed) for cascade in self._cascades if removed)
 
     def edited(self, before: Record, after: Record) -> None:
         """Call `edits` for a changed text, which may also be of a message that is no memory."""
@@ -318,6 +314,12 @@ Cascade = Callable[[Writing, Sequence[Gone]], tuple[int, int]]
 """Called with removed memories (never chunks); returns the (rows, vectors) that it removed with them."""
 Edit = Callable[[Writing, Record, Record], None]
 """Called with a memory before and after a change of its text, role, date or sources."""
+
+
+def added_up(counts: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    """Return the sums of (rows, vectors)."""
+    pairs = list(counts)
+    return sum(rows for rows, _ in pairs), sum(vectors for _, vectors in pairs)
 
 
 def known_texts(c: Connection, tenant: str, drafts: Sequence[Draft]) -> dict[str, tuple[int, str]]:

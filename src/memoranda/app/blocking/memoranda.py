@@ -42,6 +42,7 @@ class BlockingMemories:
     delete = blocking(Memories.delete)
     search = blocking(Memories.search)
     forget = blocking(Memories.forget)
+    preview_forget = blocking(Memories.preview_forget)
     count = blocking(Memories.count)
     embed = blocking(Memories.embed)
     count_access = blocking(Memories.count_access)
