@@ -140,6 +140,17 @@ export class Memories {
   }
 
   /**
+   * What `forget` would erase, counted by kind, with examples; nothing changes.
+   *
+   * @param {Schemas['ForgetPreviewBody']} what
+   * @param {CallOptions} [options]
+   * @returns {Promise<Schemas['ForgetPreview']>}
+   */
+  previewForget(what, options) {
+    return bodyOf(this.#http.POST('/v1/memories/forget/preview', { body: what, ...options }));
+  }
+
+  /**
    * The lines of an export as they come: a header, then a memory a line.
    *
    * @param {Schemas['ExportBody']} [selection]

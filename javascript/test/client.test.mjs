@@ -50,7 +50,9 @@ test('many memories, counted, exported and forgotten', async () => {
   const lines = [];
   for await (const line of memoranda.memories.export({ scopes })) lines.push(line);
   assert.deepEqual(lines.slice(1).map((line) => line.content).sort(), ['Bob plays chess.', 'Bob rides a bike.']);
-  assert.equal((await memoranda.memories.forget({ ids: added.data.map((memory) => memory.id) })).memories, 2);
+  const ids = added.data.map((memory) => memory.id);
+  assert.deepEqual((await memoranda.memories.previewForget({ ids })).counts, { memories: 2 });
+  assert.equal((await memoranda.memories.forget({ ids })).memories, 2);
   assert.equal(await memoranda.memories.count({ scopes }), 0);
 });
 

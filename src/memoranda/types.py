@@ -426,9 +426,13 @@ class Receipt(msgspec.Struct, kw_only=True):
     """What was erased, by kind: `memories`, `vectors`, `messages`, `responses`, `files`, ...; only what there was."""
 
 
+MOST_EXAMPLES = 100
+"""The most memories of a kind in the preview of `forget`."""
+
+
 class KindPreview(msgspec.Struct, kw_only=True):
     """The memories of one kind that would be forgotten: how many, how many of them archived or superseded, and the
-    first three of those that the subject may see."""
+    first of those that the subject may see."""
 
     kind: str
     count: int = 0

@@ -95,7 +95,8 @@ def walk(run: Any, write: Callable[[str, str], Path]) -> set[str]:
     told("switches")
     told("compact")
     preview = told("forget", "--text", "spare KEY")
-    assert (preview["dry_run"], preview["memories"], preview["data"][0]["id"]) == (True, 1, id_)
+    assert (preview["dry_run"], preview["counts"]) == (True, {"memories": 1})
+    assert preview["kinds"][0]["examples"][0]["id"] == id_
     assert told("forget", "--text", "spare KEY", "--yes")["memories"] == 1
     assert run("get", id_).exit_code == 1
     assert told("delete", fact)["deleted"] == [fact]

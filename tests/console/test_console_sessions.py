@@ -144,6 +144,8 @@ def test_preview_confirm_and_receipt(page: Seen, server: Process) -> None:
     shown.keyboard.press("Enter")
     shown.get_by_text("2 memories").wait_for()
     assert "q=kestrel+41" in shown.url
+    others = shown.locator(".result .pairs")
+    assert others.inner_text().split("\n") == ["Messages of the log", "1"]
     assert sorted(shown.locator("td .kind").all_inner_texts()) == ["Fact", "Message"]
     assert page.api.get("/v1/sessions/yard").json()["message_count"] == 2
     shown.get_by_role("button", name="Erase for good").click()
@@ -202,8 +204,12 @@ def test_hostile_words_stay_texts(page: Seen, server: Process) -> None:
 def test_a_reader_may_preview_and_not_erase(see: Callable[..., Seen], guarded: Process) -> None:
     page = see(guarded.url)
     page.expects(403)
+    admin = {"authorization": "Bearer key-of-acme"}
+    kept = {"content": "Ada keeps bees.", "user_id": "ada"}
+    page.api.post("/v1/memories", json=kept, headers=admin).raise_for_status()
     page.sign_in("key-of-viewer")
     page.page.goto(f"{guarded.url}/console/forget?user=ada")
+    page.page.get_by_text("1 memory", exact=True).wait_for()
     page.page.get_by_role("button", name="Erase for good").click()
     page.page.locator("dialog").get_by_role("button", name="Erase for good").click()
     page.page.locator(".toast.bad").wait_for()

@@ -95,5 +95,9 @@ def test_what_cannot_be_forgotten_has_no_preview(home: Any) -> None:
             rc.memories.preview_forget(["mem_1"], tags=["a"])
         with pytest.raises(Forbidden):
             rc.acting_as(Subject(user_id="ada", role="member")).preview_forget(scopes=["all"])
+        with pytest.raises(InvalidInput, match="examples: must be a whole number between 1 and 100"):
+            rc.memories.preview_forget(["mem_1"], examples=0)
+        reader = rc.acting_as(Subject(user_id="ada", role="reader"))
+        assert reader.preview_forget(tags=["a"]).counts == {}
         with pytest.raises(Forbidden):
-            rc.acting_as(Subject(user_id="ada", role="reader")).preview_forget(tags=["a"])
+            reader.forget(tags=["a"])

@@ -100,7 +100,7 @@ def test_forgetting_by_words_needs_ids_or_a_confirmation(call: Any) -> None:
     assert listed["matches"][0]["id"] == kept["id"]
     assert (listed["deleted"], "ids" in listed["next"]) == (0, True)
     broad = call("forget", {"text": text})
-    assert (broad["deleted"], broad["matching"]) == (0, 1)
+    assert (broad["deleted"], broad["matching"], broad["counts"]) == (0, 1, {"memories": 1})
     assert "confirm=true" in broad["next"]
     assert call("get", {"id": kept["id"]})["memory"]["content"] == text
     assert call("forget", {"text": text, "confirm": True})["deleted"] == 1

@@ -81,6 +81,11 @@ CASES: dict[str, Case] = {
         Ask({"query": id_, "scope": "session", "scope_id": "s"}),
     ],
     "POST /v1/memories/forget": lambda id_: [Ask({"ids": [id_]}), Ask({"scopes": ["all"]})],
+    "POST /v1/memories/forget/preview": lambda id_: [
+        Ask({"ids": [id_]}),
+        Ask({"text": "green", "examples": 100}),
+        Ask({"scopes": ["session:s"]}),
+    ],
     "POST /v1/memories/count": selections,
     "POST /v1/memories/count_access": lambda id_: [Ask({"ids": [id_]})],
     "GET /v1/memories/stats": none,

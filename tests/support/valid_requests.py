@@ -20,6 +20,7 @@ def valid_requests(ids: dict[str, str]) -> dict[str, dict[str, Any]]:
         "POST /v1/memories/entries/search": {"json": {"query": "something"}},
         "POST /v1/memories/count_access": {"json": {"ids": ["x"]}},
         "POST /v1/memories/forget": {"json": {"ids": ["x"]}},
+        "POST /v1/memories/forget/preview": {"json": {"ids": ["x"]}},
         "POST /v1/context": {
             "json": {
                 "query": "something of a kettle",

@@ -37,6 +37,7 @@ from memoranda.types import (
     ChangeFields,
     Facets,
     ForgetFields,
+    ForgetPreview,
     Job,
     Memory,
     MemoryFields,
@@ -139,6 +140,14 @@ class Client:
         """See `Memories.forget`."""
         body = {**fields} if ids is None else {**fields, "ids": list(ids)}
         return msgspec.json.decode(self._wire.call("POST", f"{AT}/forget", body=body), type=Receipt)
+
+    def preview_forget(
+        self, ids: Sequence[str] | None = None, *, examples: int = 3, **fields: Unpack[ForgetFields]
+    ) -> ForgetPreview:
+        """See `Memories.preview_forget`."""
+        body = {"ids": ids, "examples": examples, **fields}
+        answer = self._wire.call("POST", f"{AT}/forget/preview", body=body)
+        return msgspec.json.decode(answer, type=ForgetPreview)
 
     def usage(
         self, *, since: date | None = None, until: date | None = None, tenant: str | None = None

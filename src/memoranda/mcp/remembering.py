@@ -16,7 +16,7 @@ from memoranda.mcp.tool import Tool
 from memoranda.store.retrieval.evidence import unrelated
 from memoranda.text.terms import query_terms, terms
 from memoranda.text.tokens import count
-from memoranda.types import ForgetFields, Kind, Memory, NewMemory, SelectionFields
+from memoranda.types import ForgetFields, Kind, Memory, NewMemory
 
 MOST = 50
 SHOWN = 20
@@ -179,7 +179,7 @@ class Forgettable(msgspec.Struct, kw_only=True):
 
 class ForgetResult(msgspec.Struct, kw_only=True):
     """`deleted` memories are gone for good, with what was made of them (`counts`, by kind). Else `matches` are memories
-    that would be, the first of `matching` (by `text`: of at least so many), and `next` says what to do."""
+    that would be, the first of `matching`, with `counts` of all that would, and `next` says what to do."""
 
     deleted: int
     counts: dict[str, int]
@@ -208,7 +208,7 @@ async def forget(caller: Caller, asked: Forget) -> ForgetResult:
     if asked.query is not None:
         about = await _about(caller, asked.query)
         says = "nothing was deleted; ask the user, then call forget with the ids to delete"
-        return _listed(len(about), about, says if about else None)
+        return _listed(len(about), about, {}, says if about else None)
     own = next(iter(caller.places.items()), None)
     if own is not None:
         selection["scopes"] = [":".join(own)]
@@ -216,20 +216,10 @@ async def forget(caller: Caller, asked: Forget) -> ForgetResult:
         receipt = await caller.memories.forget(**selection)
         return _deleted(receipt.memories, receipt.counts)
     says = "nothing was deleted; ask the user, then call forget with the same arguments and confirm=true"
-    if asked.text is not None:  # a listing cannot filter by text
-        about = [
-            memory
-            for memory in await _about(caller, asked.text)
-            if asked.text.casefold() in memory.content.casefold()
-        ]
-        return _listed(len(about), about, says)
-    listed: SelectionFields = {"include_archived": True}
-    for name in ("tags", "since", "until", "scopes"):
-        if name in selection:
-            listed[name] = selection[name]
-    page = await caller.memories.list(limit=SHOWN, **listed)
-    matching = await caller.memories.count(**listed)
-    return _listed(matching, page.data, says if matching else None)
+    preview = await caller.memories.preview_forget(examples=SHOWN, **selection)
+    shown = [memory for kind in preview.kinds for memory in kind.examples]
+    matching = preview.counts.get("memories", 0)
+    return _listed(matching, shown[:SHOWN], preview.counts, says if preview.counts else None)
 
 
 async def _about(caller: Caller, query: str) -> list[Memory]:
@@ -250,9 +240,11 @@ def _deleted(number: int, counts: dict[str, int]) -> ForgetResult:
     return ForgetResult(deleted=number, counts=counts, matching=0, matches=[], next=None)
 
 
-def _listed(number: int, memories: Iterable[Memory], says: str | None) -> ForgetResult:
+def _listed(
+    number: int, memories: Iterable[Memory], counts: dict[str, int], says: str | None
+) -> ForgetResult:
     matches = [Forgettable(id=memory.id, text=memory.content, time=memory.occurred_at) for memory in memories]
-    return ForgetResult(deleted=0, counts={}, matching=number, matches=matches, next=says)
+    return ForgetResult(deleted=0, counts=counts, matching=number, matches=matches, next=says)
 
 
 class Get(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

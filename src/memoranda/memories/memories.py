@@ -30,6 +30,7 @@ from memoranda.text.instructions import RULES
 from memoranda.text.json import compact_json
 from memoranda.types import (
     KINDS,
+    MOST_EXAMPLES,
     MOST_POINTS,
     Added,
     Change,
@@ -162,24 +163,26 @@ class Memories:
         Raises:
             InvalidInput: neither ids nor a selection is given: forgetting everything must be said (`scopes=["all"]`).
         """
+        must_write(self.subject)
         core, aim = self._core, self._aim(ids, fields)
         run = Erasure(core.store, core.jobs, core.threads, aim, f"gone_{secrets.token_hex(12)}")
         return await run.run(core.erasers)
 
     async def preview_forget(
-        self, ids: Sequence[str] | None = None, **fields: Unpack[ForgetFields]
+        self, ids: Sequence[str] | None = None, *, examples: int = 3, **fields: Unpack[ForgetFields]
     ) -> ForgetPreview:
-        """Return what `forget` would erase with these arguments; nothing changes.
+        """Return what `forget` would erase with these arguments, with 1..100 memories of each kind as examples. Nothing
+        changes.
 
         Raises:
-            InvalidInput: neither ids nor a selection is given.
+            InvalidInput: neither ids nor a selection is given, or `examples` is out of range.
         """
+        check_limit(examples, MOST_EXAMPLES, "examples")
         core = self._core
-        run = Preview(core.store, core.jobs, core.threads, self._aim(ids, fields))
+        run = Preview(core.store, core.jobs, core.threads, self._aim(ids, fields), examples)
         return await run.run(core.erasers)
 
     def _aim(self, ids: Sequence[str] | None, fields: ForgetFields) -> Aim:
-        must_write(self.subject)
         named = [name for name, value in fields.items() if value not in NAMES_NOTHING]
         if ids is None and not named:
             raise InvalidInput(

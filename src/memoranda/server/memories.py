@@ -146,6 +146,14 @@ async def forget(call: Call[wire.ForgetBody, None]) -> wire.Forgotten:
     return as_wire(await call.memories.forget(call.body.ids, **chosen), wire.Forgotten)
 
 
+async def preview_forget(call: Call[wire.ForgetPreviewBody, None]) -> wire.ForgetPreview:
+    chosen = selected(call.body)
+    if call.body.text is not None:
+        chosen["text"] = call.body.text
+    preview = await call.memories.preview_forget(call.body.ids, examples=call.body.examples, **chosen)
+    return as_wire(preview, wire.ForgetPreview)
+
+
 async def count_access(call: Call[wire.AccessBody, None]) -> wire.MemoryCount:
     return wire.MemoryCount(count=await call.memories.count_access(call.body.ids))
 
@@ -229,6 +237,10 @@ ROUTES = (
     Route("GET", AT, "A page of memories", page, "read", wire.MemoryList, query=wire.ListingQuery),
     Route("POST", f"{AT}/search", "Search", search, "read", wire.SearchAnswer, wire.SearchBody),
     Route("POST", f"{AT}/forget", "Erase for good", forget, "write", wire.Forgotten, wire.ForgetBody, long=True),
+    Route(
+        "POST", f"{AT}/forget/preview", "What would be erased", preview_forget, "read", wire.ForgetPreview,
+        wire.ForgetPreviewBody, long=True,
+    ),
     Route(
         "POST", f"{AT}/count_access", "Count a use of memories", count_access, "write", wire.MemoryCount,
         wire.AccessBody,

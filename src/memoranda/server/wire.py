@@ -12,6 +12,7 @@ from memoranda.indexes.vector import INDEXES
 from memoranda.store.validation import MOST_TEXTS
 from memoranda.types import (
     ANY_SCOPE,
+    MOST_EXAMPLES,
     MOST_POINTS,
     PLACES,
     Change,
@@ -169,6 +170,12 @@ class ForgetBody(SelectionBody, kw_only=True, forbid_unknown_fields=True):
     scopes: Scopes | None = None
     ids: Annotated[list[str], Meta(max_length=100_000)] | None = None
     text: Words | None = None
+
+
+class ForgetPreviewBody(ForgetBody, kw_only=True, forbid_unknown_fields=True):
+    """What would be erased, with so many memories of each kind as examples."""
+
+    examples: Annotated[int, Meta(ge=1, le=MOST_EXAMPLES)] = 3
 
 
 class ExportBody(SelectionBody, kw_only=True, forbid_unknown_fields=True):
@@ -340,6 +347,23 @@ class Forgotten(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.re
     erased_at: datetime
     note: str
     counts: dict[str, int]
+
+
+class KindPreview(msgspec.Struct, kw_only=True):
+    """The memories of one kind that would be erased; `ended` are archived or superseded ones."""
+
+    kind: str
+    count: int
+    ended: int
+    examples: list[MemoryObject]
+
+
+class ForgetPreview(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.forget_preview"):
+    """What would be erased: `counts` by kind, as the receipt has them, without `vectors` and `jobs`; `kinds` are the
+    memories, the most numerous kind first."""
+
+    counts: dict[str, int]
+    kinds: list[KindPreview]
 
 
 class MemoryCount(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.count"):

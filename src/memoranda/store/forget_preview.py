@@ -16,8 +16,6 @@ from memoranda.store.rows import Record, attributes, fetch, fetch_ids, refs_of, 
 from memoranda.store.store import Store
 from memoranda.types import ForgetPreview, KindPreview
 
-EXAMPLES = 3
-"""Memories that are shown of each kind."""
 SUMMARY = "session_summary"
 
 
@@ -27,8 +25,9 @@ class Preview(Forgetting):
 
     erasing = False
 
-    def __init__(self, store: Store, jobs: Jobs, threads: Threads, aim: Aim) -> None:
+    def __init__(self, store: Store, jobs: Jobs, threads: Threads, aim: Aim, examples: int) -> None:
         super().__init__(store, jobs, threads, aim)
+        self._examples = examples
         self.gone: set[str] = set()
         self._seqs: set[int] = set()
         self._numbers: Counter[str] = Counter()
@@ -73,7 +72,7 @@ class Preview(Forgetting):
             kind = self._kinds.setdefault(row.kind, KindPreview(kind=row.kind))
             kind.count += 1
             kind.ended += row.archived_at is not None or row.superseded_by is not None
-            if len(kind.examples) < EXAMPLES and matches(self._visible, attributes(row)):
+            if len(kind.examples) < self._examples and matches(self._visible, attributes(row)):
                 kind.examples.append(to_memory(row))
         sessions = {ref for row in fresh if row.kind == SUMMARY for ref in refs_of(row)}
         if sessions:  # the rollups that a summary is part of

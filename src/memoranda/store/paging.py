@@ -66,14 +66,14 @@ def cursors(
     return seqs[0], seqs[1]
 
 
-def check_limit(limit: Any, most: int) -> None:
+def check_limit(limit: Any, most: int, field: str = "limit") -> None:
     """Check the limit of a listing, from 1 to `most`.
 
     Raises:
         InvalidInput: it is none.
     """
     if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= most:
-        raise InvalidInput("limit", f"must be a whole number between 1 and {most}")
+        raise InvalidInput(field, f"must be a whole number between 1 and {most}")
 
 
 def check_page(limit: Any, order: Any, most: int) -> None:

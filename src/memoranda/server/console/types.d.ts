@@ -63,6 +63,11 @@ export interface Message {
   id: string; session_id: string; channel_id: string | null; user_id: string | null; role: string; speaker: string | null;
   content: string; indexed: boolean; occurred_at: string;
 }
+export interface ForgetPreview {
+  counts: Record<string, number>;
+  kinds: { kind: string; count: number; ended: number; examples: Memory[] }[];
+}
+
 export interface Receipt {
   tombstone: string; memories: number; vectors: number; erased_at: string; note: string; counts: Record<string, number>;
 }

@@ -4,11 +4,12 @@ import { post } from "../api.js";
 import { Confirm } from "../ui/dialog.js";
 import { Button, Chips, Input, Select } from "../ui/form.js";
 import { Empty, Failed, Loading } from "../ui/states.js";
+import { Pairs } from "../ui/table.js";
 import { toast } from "../ui/toast.js";
 import { setQuery, usePlace } from "../router.js";
 import { t } from "../strings.js";
-import { Groups, Given } from "./forget/shown.js";
-import { isEverywhere, preview, selectionOf } from "./forget/selection.js";
+import { Given, Groups, counted } from "./forget/shown.js";
+import { isEverywhere, selectionOf } from "./forget/selection.js";
 
 /** @typedef {import("./forget/selection.js").Selection} Selection */
 
@@ -64,7 +65,7 @@ function Form({ query }) {
 
 /** @param {{ selection: Selection, onErased: (receipt: import("../types.js").Receipt) => void }} props */
 function Preview({ selection, onErased }) {
-  const loaded = useLoaded(JSON.stringify(selection), (abort) => preview(selection, abort));
+  const loaded = useLoaded(JSON.stringify(selection), (abort) => /** @type {Promise<import("../api.js").Result<import("../types.js").ForgetPreview>>} */ (post("/v1/memories/forget/preview", selection, { abort })));
   const [asking, setAsking] = useState(false);
   const [busy, setBusy] = useState(false);
   const everywhere = isEverywhere(selection);
@@ -78,16 +79,19 @@ function Preview({ selection, onErased }) {
   };
   if (loaded.error) return html`<${Failed} error=${loaded.error} retry=${loaded.reload} />`;
   if (loaded.data === null || loaded.loading) return html`<${Loading} lines=${6} />`;
-  const total = loaded.data.reduce((sum, group) => sum + group.number, 0);
+  const { counts, kinds } = loaded.data;
+  const { memories = 0, ...others } = counts;
+  const more = Object.values(others).reduce((sum, number) => sum + number, 0);
   return html`<section class="result" aria-label=${t.forget.previewTitle}>
-    <div class="status preview-head"><h2>${t.forget.previewTitle}</h2><span class="quiet" role="status">${t.forget.total(total)}</span></div>
-    <${Groups} groups=${loaded.data} />
+    <div class="status preview-head"><h2>${t.forget.previewTitle}</h2><span class="quiet" role="status">${t.forget.total(memories)}</span></div>
+    <${Groups} groups=${kinds} />
+    ${more > 0 && html`<div class="card besides"><h3>${t.forget.besides}</h3><${Pairs} pairs=${counted(others)} /></div>`}
     <ul class="points notes">
-      <li>${everywhere ? t.forget.everywhere : t.forget.memoriesAlone}</li>
+      ${!everywhere && html`<li>${t.forget.memoriesAlone}</li>`}
       <li>${t.forget.derived}</li>
     </ul>
-    <div class="actions"><span class="spring" /><${Button} kind="danger" icon="forget" busy=${busy} disabled=${total === 0 && !everywhere} onClick=${() => setAsking(true)}>${t.forget.erase}<//></div>
-    ${asking && html`<${Confirm} title=${t.forget.confirmTitle(total)} body=${everywhere ? t.forget.confirmEverywhere : t.forget.confirmBody} action=${t.forget.erase}
+    <div class="actions"><span class="spring" /><${Button} kind="danger" icon="forget" busy=${busy} disabled=${memories + more === 0} onClick=${() => setAsking(true)}>${t.forget.erase}<//></div>
+    ${asking && html`<${Confirm} title=${t.forget.confirmTitle(memories, more)} body=${t.forget.confirmBody} action=${t.forget.erase}
       onConfirm=${() => void erase()} onClose=${() => setAsking(false)} />`}
   </section>`;
 }
