@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +15,7 @@ import pytest
 from memoranda.app.blocking import BlockingMemoranda
 from memoranda.errors import ModelUnavailable, NotFound, StorageError
 from memoranda.facts import extraction
+from memoranda.facts.extraction import Extraction
 from memoranda.facts.parsing import MOST
 from memoranda.providers.chat.script import Play, script_of
 from memoranda.types import Subject
@@ -250,9 +253,7 @@ def test_what_changes_while_the_model_answers_is_read_again(talk: Any) -> None:
     def fact(of: str) -> str:
         return json.dumps([TEA | {"fact": f"Mara prefers {of} tea"}])
 
-    asked = talk.script(
-        {"text": LIST, "pause_at": 0}, fact("black"), {"text": fact("white"), "pause_at": 0}, fact("red")
-    )
+    talk.script({"text": LIST, "pause_at": 0}, fact("black"))
     sessions = talk.rc.sessions_as(talk.admin)
     (kept,) = sessions.observe([{"content": SAID, "user_id": "mara", "speaker": "Mara"}], session_id="s")
     until(lambda: talk.core.model.asked, "a question of the model")
@@ -260,14 +261,43 @@ def test_what_changes_while_the_model_answers_is_read_again(talk: Any) -> None:
     talk.core.model.play.resume()
     talk.settle()
     assert talk.live() == ["Mara prefers black tea"]
+    asked = talk.script({"text": fact("white"), "pause_at": 0}, fact("red"))
     sessions.update_message(
         "s", kept.message.id, "I am all for white tea."
     )  # it was read before: a job of its own
-    until(lambda: len(asked) == 3, "the question about the white tea")
+    until(lambda: asked, "the question about the white tea")
     sessions.update_message("s", kept.message.id, "I am all for red tea.")
     talk.core.model.play.resume()
     talk.settle()
     assert (talk.live(), talk.count()) == (["Mara prefers red tea"], 1)
+
+
+@pytest.mark.rows_in("sqlite")
+def test_what_changes_before_its_job_has_ended_is_read_again(
+    talk: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fact(of: str) -> str:
+        return json.dumps([TEA | {"fact": f"Mara prefers {of} tea"}])
+
+    talk.script(fact("black"), fact("white"), fact("red"))
+    sessions = talk.rc.sessions_as(talk.admin)
+    (kept,) = sessions.observe([{"content": SAID, "user_id": "mara", "speaker": "Mara"}], session_id="s")
+    talk.settle()
+    extract, go_on = Extraction.extract, threading.Event()
+
+    async def slowly(*args: Any) -> Any:
+        learned = await extract(*args)
+        while not go_on.is_set():
+            await asyncio.sleep(0.01)
+        return learned
+
+    monkeypatch.setattr(Extraction, "extract", slowly)
+    sessions.update_message("s", kept.message.id, "I am all for white tea.")
+    until(lambda: talk.live() == ["Mara prefers white tea"], "a fact about white tea")
+    sessions.update_message("s", kept.message.id, "I am all for red tea.")
+    go_on.set()
+    talk.settle()
+    assert talk.live() == ["Mara prefers red tea"]
 
 
 def test_lazy_facts_come_when_a_session_is_closed(home: Any, tmp_path: Path) -> None:

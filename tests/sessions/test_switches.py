@@ -157,9 +157,9 @@ def test_switching_extraction_off_holds_for_a_queued_job(
             write.result()
         return real(self, whose, *rest)
 
-    async def noting(self: Any, batch: Any) -> Any:
+    async def noting(self: Any, batch: Any, *rest: Any) -> Any:
         seen.append([row.content for row in batch.messages])
-        return await take(self, batch)
+        return await take(self, batch, *rest)
 
     monkeypatch.setattr(Extraction, "_read", off_first)
     monkeypatch.setattr(Extraction, "_take", noting)

@@ -118,7 +118,7 @@ class Extraction:
             return {"waits": True}
         extraction = Extraction(self.core, background=False) if run.awaited else self
         try:
-            learned = await extraction.extract(run.tenant, session, anew)
+            learned = await extraction.extract(run.tenant, session, anew, run.id)
         except (ModelError, IndexUnavailable, SpendingLimit) as exc:
             self.core.tally["facts.failed"] += 1
             wait = await self._failed(run.tenant, session, exc)
@@ -138,8 +138,11 @@ class Extraction:
         until = 0 if row is None else row.facts_next_try_at
         return run.cursor != FIRST and 0 < until - now_micros() <= LONGEST_WAIT * 1e6
 
-    async def extract(self, tenant: str, session: str, anew: Sequence[str] | None = None) -> Learned:
-        """Extract facts from the messages of a session since the last time, or from the messages `anew`.
+    async def extract(
+        self, tenant: str, session: str, anew: Sequence[str] | None = None, job: str | None = None
+    ) -> Learned:
+        """Extract facts from the messages of a session since the last time, or from the messages `anew`, for a `job`
+        of their own.
 
         Raises:
             ModelError: the model gave no answer that could be used; what it answered before is kept.
@@ -150,16 +153,18 @@ class Extraction:
         async with _LOCKS.setdefault(
             key, asyncio.Lock()
         ):  # two jobs must not send the same messages to the model
-            return await self._extract(tenant, session, anew)
+            return await self._extract(tenant, session, anew, job)
 
-    async def _extract(self, tenant: str, session: str, anew: Sequence[str] | None) -> Learned:
+    async def _extract(
+        self, tenant: str, session: str, anew: Sequence[str] | None, job: str | None
+    ) -> Learned:
         total = Learned()
         while True:
             batch = await self.core.threads.run(self._read, tenant, session, anew)
             if batch is None:
                 break
             try:
-                done = await self._take(batch)
+                done = await self._take(batch, job)
             except Moved:
                 continue
             total = Learned(*(a + b for a, b in zip(total, done, strict=True)))
@@ -244,7 +249,7 @@ class Extraction:
 
     # --- one batch ---------------------------------------------------------------------------------
 
-    async def _take(self, batch: Batch) -> Learned:
+    async def _take(self, batch: Batch, job: str | None) -> Learned:
         model = self._model(batch.session.tenant_id)
         extracted, by = await self._candidates(batch, model)
         standing = await self.core.threads.run(_instructions, batch)
@@ -259,7 +264,7 @@ class Extraction:
         plans = await planned(self.core, tenant, drafts) if drafts else []
         if model is not None and plans:
             await judged(self.core, model, plans)
-        return await self._write(tenant, lambda w: self._learn(w, batch, plans))
+        return await self._write(tenant, lambda w: self._learn(w, batch, plans, job))
 
     def _model(self, tenant: str) -> Model | None:
         """Return the model to call; None if rules replace it: none is configured, or only rules are enabled."""
@@ -335,12 +340,12 @@ class Extraction:
 
     # --- writing -----------------------------------------------------------------------------------
 
-    def _learn(self, w: Writing, batch: Batch, plans: Sequence[Plan]) -> Learned:
+    def _learn(self, w: Writing, batch: Batch, plans: Sequence[Plan], job: str | None) -> Learned:
         """Write facts, what follows from them, and how far the session was read: all or nothing.
 
         Raises:
             Moved: another job read the session, messages were moved in it, or one was changed. No job is placed for a
-                message that is changed while it is read.
+                message that is changed while it is read; from here on one is.
         """
         session = batch.session
         if batch.upto is not None:
@@ -351,6 +356,8 @@ class Extraction:
         left = [row for row in batch.messages if row.id in there]
         if any(there[row.id].content != row.content for row in left):
             raise Moved
+        if batch.upto is None and job is not None:
+            w.c.run("free_job_key", [w.tenant, job])
         resting = [plan for plan in plans if _still_rests(plan.draft, left)]
         return learn(w, resting, self.bounds).counts
 
