@@ -67,12 +67,12 @@ class Background:
 
     async def _job(self, job: Job) -> dict[str, Any] | None:
         id_ = job.payload.get("id", "")
-        started = self._starting[id_] = asyncio.Event()
+        unwanted = self._starting[id_] = asyncio.Event()
         try:
-            begun = await self._begin(job)
+            begun = await self._begin(job, unwanted)
         finally:
-            self._starting.pop(id_, None)
-            started.set()
+            if self._starting.get(id_) is unwanted:
+                del self._starting[id_]
         if not isinstance(begun, Keeping):
             return begun
         try:
@@ -81,11 +81,14 @@ class Background:
             await asyncio.shield(self._part_with(begun.run, job))
             raise
         finally:
-            self._keeping.pop(id_).flushed.set()
+            begun.flushed.set()
+            if self._keeping.get(id_) is begun:
+                del self._keeping[id_]
         return {"status": begun.run.response.status}
 
-    async def _begin(self, job: Job) -> Keeping | dict[str, Any] | None:
-        """Start a response; return the result of the job if there is nothing to make."""
+    async def _begin(self, job: Job, unwanted: asyncio.Event) -> Keeping | dict[str, Any] | None:
+        """Start a response; return the result of the job if there is nothing to make, or if meanwhile it became
+        `unwanted`: the model is not asked."""
         row, events = await self._row_and_events(job)
         if row is None or not row.live:
             return None
@@ -97,6 +100,9 @@ class Background:
         subject = msgspec.convert(job.payload["subject"], Subject)
         first = events[-1]["sequence_number"] + 1 if events else 0
         run = await self._resume(subject, request, response_of(row), first)
+        if unwanted.is_set():
+            await run.leave()
+            return {"status": "cancelled"}
         keeping = self._keeping[row.id] = Keeping(self._core, run, row)
         return keeping
 
@@ -142,8 +148,8 @@ class Background:
         Raises:
             MemorandaError: its end was not stored.
         """
-        if (starting := self._starting.get(row.id)) is not None:
-            await starting.wait()  # or the model would be asked after all
+        if (unwanted := self._starting.get(row.id)) is not None:
+            unwanted.set()
         if (keeping := self._keeping.get(row.id)) is None:
             await self._end(row, lambda run: run.cancelled())
             return
