@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from memoranda.errors import Forbidden, InvalidInput
+from memoranda.memory_stores.values import NewStore, NewStoreMemory
 from memoranda.types import Receipt, Subject
 
 from .places import WORD, Planted, begun, settled
@@ -26,6 +27,10 @@ STEPS: list[tuple[str | None, Callable[[Planted], dict[str, Any]], bool]] = [
     ("mara", lambda _: {"text": WORD}, True),
     (None, lambda _: {"scopes": ["user:mara"]}, True),
     (None, lambda _: {"scopes": ["all"]}, True),
+    (None, lambda _: {"filters": {"speaker": "dan"}}, True),
+    (None, lambda _: {"text": "assistant"}, True),
+    (None, lambda _: {"kinds": ["session_summary"]}, True),
+    (None, lambda _: {"scopes": ["all"]}, True),
 ]
 """Who forgets, what, and whether there is any: one after the other, from little to everything."""
 
@@ -34,12 +39,12 @@ def counted(receipt: Receipt) -> dict[str, int]:
     return {kind: number for kind, number in receipt.counts.items() if kind not in UNCOUNTED}
 
 
-@pytest.mark.parametrize("start", [0, 9, 10])
-def test_a_preview_counts_what_is_erased(home: Any, tmp_path: Path, start: int) -> None:
+@pytest.mark.parametrize(("start", "end"), [(0, 11), (9, 10), (10, 11), (11, 13), (13, 15)])
+def test_a_preview_counts_what_is_erased(home: Any, tmp_path: Path, start: int, end: int) -> None:
     with begun(home, tmp_path, {}) as rc:
         planted = Planted(rc)
         planted.plant()
-        for user, chosen, any_ in STEPS[start:]:
+        for user, chosen, any_ in STEPS[start:end]:
             memories = rc.acting_as(Subject(user_id=user, role="member") if user else Subject())
             fields = chosen(planted)
             preview = memories.preview_forget(**fields)
@@ -101,3 +106,43 @@ def test_what_cannot_be_forgotten_has_no_preview(home: Any) -> None:
         assert reader.preview_forget(tags=["a"]).counts == {}
         with pytest.raises(Forbidden):
             reader.forget(tags=["a"])
+
+
+def test_what_only_names_erased_messages_stays(home: Any) -> None:
+    """A summary that a caller wrote, and a fact that names a session, are not made of its messages."""
+    with home.open() as rc:
+        said = rc.observe([{"content": "The gate is open.", "role": "user"}], session_id="s")[0].message.id
+        rc.memories.add("A gate was open.", kind="session_summary", source_refs=[said], session_id="s")
+        rc.memories.add("The gate opens.", kind="fact", source_refs=["s"])
+        preview = rc.memories.preview_forget([said, said])
+        assert preview.counts == {"memories": 1, "messages": 1}
+        assert counted(rc.memories.forget([said, said])) == preview.counts
+        assert rc.memories.count() == 2
+
+
+def test_an_upload_that_became_a_file_is_counted_once(home: Any) -> None:
+    with home.open() as rc:
+        uploads = rc.knowledge.uploads
+        text = b"the green kettle"
+        made = uploads.create(
+            filename="a.txt", bytes=len(text), purpose="assistants", media_type="text/plain"
+        )
+        part = uploads.add_part(made.id, text)
+        uploads.complete(made.id, [part.id])
+        preview = rc.memories.preview_forget(text="kettle")
+        assert preview.counts == {"files": 1}
+        assert counted(rc.memories.forget(text="kettle")) == preview.counts
+
+
+def test_versions_without_their_memory_are_redacted(home: Any) -> None:
+    """A deletion that was interrupted leaves versions whose memory has no row any more."""
+    with home.open() as rc:
+        stores = rc.inner.memory_stores_as(Subject())
+        store = rc.portal.call(stores.create(NewStore(name="house")))
+        memories = stores.memories(store.id)
+        rc.portal.call(memories.create(NewStoreMemory(path="/a.md", content="Willow Street 12")))
+        drop = "DELETE FROM store_memories WHERE tenant_id = ? RETURNING id"
+        rc.inner.core.store.db.write(lambda c: c.select(drop, ["default"])).result()
+        rc.memories.forget(text="Willow Street 12")
+        left = rc.inner.core.store.db.read(lambda c: c.select("SELECT content FROM memory_versions"))
+        assert [content for (content,) in left] == [None]

@@ -34,7 +34,6 @@ from memoranda.contexts.contexts import Contexts
 from memoranda.contexts.values import Context, ContextFields, ContextQuery
 from memoranda.document_qa.asking import UploadAsk
 from memoranda.document_qa.beginning import begin as begin_asking
-from memoranda.document_qa.erasing import erase_asked
 from memoranda.errors import MemorandaError
 from memoranda.facts import begin as begin_facts
 from memoranda.facts.facts import Facts
@@ -146,7 +145,6 @@ class Memoranda:
         engine = _engine(config, core)
         AgentErasing(engine)
         FileErasing(core)
-        core.erasers.append(erase_asked)
         session_services = begin_sessions(core)
         facts_clock = begin_facts(core)
         begin_asking(core)

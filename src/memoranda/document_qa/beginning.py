@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memoranda.config.sections import Config
 from memoranda.document_qa.backfill import DERIVE_JOB, Backfill
+from memoranda.document_qa.erasing import count_turns, erase_asked
 from memoranda.document_qa.remembering import Remembering, edited, gone
 from memoranda.document_qa.turns import REMEMBER_JOB
 from memoranda.errors import ConfigError
@@ -35,3 +36,5 @@ def begin(core: Core) -> None:
     core.jobs.lanes |= {REMEMBER_JOB: MEMORY_LANE, DERIVE_JOB: MEMORY_LANE}
     core.store.cascades.append(gone)
     core.store.edits.append(edited)
+    core.erasers.append(erase_asked)
+    core.derived.append(count_turns)

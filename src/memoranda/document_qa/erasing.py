@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memoranda.document_qa.log import QueryRow, by_id, erase, of_message
+from memoranda.document_qa.remembering import turns_of
 from memoranda.storage.sql.base import Connection
+from memoranda.store.forget_preview import Preview
 from memoranda.store.forgetting import PAGE, Forgetting
 
 
@@ -44,7 +46,7 @@ async def erase_asked(run: Forgetting) -> None:
 
 async def _erase(run: Forgetting, seqs: Sequence[int]) -> None:
     if seqs:
-        await run.change(lambda w: {"queries": erase(w.c, w.tenant, seqs)}, {"queries": len(seqs)})
+        await run.change(lambda w: {"queries": erase(w.c, w.tenant, seqs)}, {"queries": seqs})
 
 
 def _named(run: Forgetting, ids: Sequence[str]) -> list[int]:
@@ -56,3 +58,8 @@ def _named(run: Forgetting, ids: Sequence[str]) -> list[int]:
 
     rows = [row for row in run.store.db.read(read, aim.tenant) if row.erased_at is None]
     return [row.seq for row in rows if not aim.bound or row.user_id in (aim.own, None)]
+
+
+async def count_turns(run: Preview, ids: Sequence[str]) -> None:
+    """Count the turns and summaries that go with messages."""
+    await run.memories(await run.read(lambda c: turns_of(c, run.aim.tenant, ids)))

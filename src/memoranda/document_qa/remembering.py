@@ -16,7 +16,7 @@ from memoranda.sessions.records import messages_by_id
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.jobs import Run
-from memoranda.store.rows import Record
+from memoranda.store.rows import Record, fetch
 from memoranda.store.steps import ROWS
 from memoranda.store.transaction import Gone, Writing
 from memoranda.store.validation import Draft, draft
@@ -194,5 +194,11 @@ def edited(w: Writing, before: Record, after: Record) -> None:
 def _remove_made_of(w: Writing, messages: Sequence[str]) -> tuple[int, int]:
     if not messages:
         return 0, 0
-    seqs = [int(seq) for (seq,) in w.c.all("asked_made_of", [w.tenant, json.dumps(list(messages))])]
-    return w.remove(seqs) if seqs else (0, 0)
+    rows = turns_of(w.c, w.tenant, messages)
+    return w.remove([row.seq for row in rows]) if rows else (0, 0)
+
+
+def turns_of(c: Connection, tenant: str, messages: Sequence[str]) -> list[Record]:
+    """Return the memories that asking made of any of these messages."""
+    seqs = [int(seq) for (seq,) in c.all("asked_made_of", [tenant, json.dumps(list(messages))])]
+    return [*fetch(c, tenant, seqs).values()]

@@ -12,7 +12,7 @@ from memoranda.facts.facts import Consolidated, Extracted, Facts, Merged, consol
 from memoranda.facts.history import FactHistory, FactVersion, Undone
 from memoranda.facts.maintenance import CONSOLIDATE_JOB, SWEEP_JOB, Clock, Swept, sweep_job
 from memoranda.facts.neighbours import FACT
-from memoranda.facts.provenance import Provenance, cut
+from memoranda.facts.provenance import Provenance, count_facts, cut
 from memoranda.facts.versions import FactChange
 from memoranda.facts.writing import FactWriter
 from memoranda.filters import all_of
@@ -44,7 +44,7 @@ def begin(core: Core) -> Clock:
     provenance = Provenance(core, asyncio.get_running_loop())
     core.store.cascades.append(provenance.gone)
     core.store.edits.append(provenance.edited)
-    core.erasers.append(provenance.count)
+    core.derived.append(count_facts)
 
     async def sweeping(run: Run) -> dict[str, Any]:
         return dict(await sweep_job(core, run))

@@ -15,17 +15,15 @@ import contextlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 from memoranda.clock import now_micros
 from memoranda.facts import versions
 from memoranda.sessions.records import MessageRow, messages_by_id, session_of
 from memoranda.sessions.values import EXTRACT_JOB
-from memoranda.storage.sql.base import Connection
+from memoranda.storage.sql.base import Connection, Row
 from memoranda.store.core import Core
 from memoranda.store.forget_preview import Preview
-from memoranda.store.forgetting import Forgetting
 from memoranda.store.ids import listed
 from memoranda.store.jobs import RELEASE_JOB, Run
 from memoranda.store.rows import Record, fetch, refs_of
@@ -99,21 +97,6 @@ class Provenance:
             totals.update(memories=rows, vectors=vectors)
             await run.report(totals["memories"])
         return dict(totals)
-
-    async def count(self, run: Forgetting) -> None:
-        """Count the facts that go with what a preview has found; in an erasure they go in the same transactions."""
-        if not isinstance(run, Preview):
-            return
-        tenant, counted, found = run.aim.tenant, set[str](), set(run.gone)
-        while found:
-            counted |= found
-            for ids in parted(sorted(found), lambda _: 1, ROWS):
-                await run.memories(
-                    await run.threads.run(
-                        run.store.db.read, partial(_going, tenant=tenant, ids=ids, gone=run.gone), tenant
-                    )
-                )
-            found = run.gone - counted
 
     def _again(self, w: Writing, id_: str) -> None:
         """Enqueue the extraction of a message again, if it was extracted before."""
@@ -190,10 +173,16 @@ def _ending(c: Connection, tenant: str, rows: Sequence[Record], gone: set[str]) 
     return [row for row in rows if _ends(row, gone, left[row.seq], said)]
 
 
-def _going(c: Connection, tenant: str, ids: Sequence[str], gone: set[str]) -> list[Record]:
-    """Return the facts that rest on any of `ids`, and go if all of `gone` does."""
-    seqs = [int(seq) for (seq,) in c.all("facts_made_of", [tenant, listed(ids), LATEST, LATEST])]
-    return _ending(c, tenant, list(fetch(c, tenant, seqs).values()), gone)
+async def count_facts(run: Preview, ids: Sequence[str]) -> None:
+    """Count the facts that go with some messages and memories, if all of `run.gone` does."""
+    tenant = run.aim.tenant
+    resting = await run.read(lambda c: c.all("facts_made_of", [tenant, listed(ids), LATEST, LATEST]))
+    for some in parted(resting, lambda _: 1, ROWS):
+
+        def read(c: Connection, seqs: Sequence[Row] = some) -> list[Record]:
+            return _ending(c, tenant, [*fetch(c, tenant, [seq for (seq,) in seqs]).values()], run.gone)
+
+        await run.memories(await run.read(read))
 
 
 def _without(row: Record, gone: set[str]) -> Record:

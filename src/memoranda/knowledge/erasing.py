@@ -11,9 +11,10 @@ from msgspec.structs import replace
 from memoranda.errors import NotFound
 from memoranda.filters import Compare
 from memoranda.knowledge.files import remove_file
+from memoranda.storage.sql.base import Connection
 from memoranda.store import listing
 from memoranda.store.core import Core
-from memoranda.store.forgetting import Forgetting, contains_phrase, removed
+from memoranda.store.forgetting import Forgetting, contains_phrase
 from memoranda.store.rows import CHUNK
 from memoranda.store.transaction import Writing
 from memoranda.text.json import compact_json
@@ -80,15 +81,22 @@ class Erasing:
         places: list[Any] = await run.threads.run(
             run.store.db.read, lambda c: c.all("places_of_file", [tenant, id_]), tenant
         )
-        await run.change(lambda w: {"files": int(remove_file(w.c, core, tenant, id_))}, {"files": 1})
-        for store_id, attached in places:
-            async for rows in run.pages("chunks", "idx, seq", ("attached = ?", [attached]), "idx"):
-                seqs = [int(seq) for _, seq in rows]
-                await run.change(partial(removed, seqs=seqs, kind="chunks"), {"chunks": len(seqs)})
-            await run.change(partial(_settled, place=[tenant, store_id, attached]))
+        chunks = await run.threads.run(run.store.db.read, lambda c: _chunks(c, tenant, places), tenant)
+        await run.change(
+            lambda w: {
+                "chunks": _chunks(w.c, tenant, places),
+                "files": int(remove_file(w.c, core, tenant, id_)),
+            },
+            {"chunks": chunks, "files": 1},
+        )
         run.ids.add(id_)
-        if run.erasing:
-            await run.threads.run(core.blobs.delete, tenant, id_)
+        if not run.erasing:
+            return
+        for store_id, attached in places:  # a job would delete them, too
+            async for rows in run.pages("chunks", "idx, seq", ("attached = ?", [attached]), "idx"):
+                await run.change(partial(_removed, seqs=[int(seq) for _, seq in rows]))
+            await run.change(partial(_settled, place=[tenant, store_id, attached]))
+        await run.threads.run(core.blobs.delete, tenant, id_)
 
     # --- uploads -----------------------------------------------------------------------------------
 
@@ -96,8 +104,10 @@ class Erasing:
         """Erase pending uploads with their parts."""
         aim = run.aim
         where = aim.condition(user="user_id", time="created_at") if aim.other_data else None
-        async for page in run.pages("uploads", "id, filename", where, "id"):
-            for id_, name in page:
+        async for page in run.pages("uploads", "id, filename, file_id", where, "id"):
+            for id_, name, file_id in page:
+                if file_id in run.ids:
+                    continue  # it goes with its file
                 parts = await run.threads.run(self._parts, aim.tenant, id_)
                 if aim.text is not None and not await self._some(run, aim.text, name, parts):
                     continue
@@ -130,20 +140,30 @@ class Erasing:
         async for page in run.pages("vector_stores", "seq, id, name, description, metadata", where):
             for _, id_, name, description, metadata in page:
                 if aim.text is None:
-                    if run.erasing or not await run.threads.run(self._others, run, id_):
+                    if run.erasing or not await self._has_others(run, id_):
                         await run.change(partial(_dropped, id_=id_), {"stores": 1})
                 elif aim.text.within(name, description) or aim.text.within_json(metadata):
                     await run.change(partial(_ran, "stores", "blank_store", id_), {"stores": 1})
 
-    def _others(self, run: Forgetting, store_id: str) -> bool:
+    async def _has_others(self, run: Forgetting, store_id: str) -> bool:
         """Return True if a store has files that stay."""
-        key = [run.aim.tenant, store_id]
-        rows = run.store.db.read(lambda c: c.all("files_of_store", key), run.aim.tenant)
-        return any(id_ not in run.ids for (id_,) in rows)
+        async for page in run.pages("store_files", "seq, file_id", ("store_id = ?", [store_id])):
+            if any(file_id not in run.ids for _, file_id in page):
+                return True
+        return False
 
 
 def _ran(kind: str, statement: str, id_: str, w: Writing) -> dict[str, int]:
     return {kind: w.c.run(statement, [w.tenant, id_])}
+
+
+def _chunks(c: Connection, tenant: str, places: Sequence[Any]) -> int:
+    """Return the number of chunks of a file in its places."""
+    return sum(int(row[0]) for _, at in places for row in c.all("count_attached", [tenant, at]))
+
+
+def _removed(w: Writing, seqs: Sequence[int]) -> dict[str, int]:
+    return {"vectors": w.remove(seqs)[1]}
 
 
 def _settled(w: Writing, place: Sequence[Any]) -> dict[str, int]:

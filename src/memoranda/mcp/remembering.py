@@ -219,7 +219,7 @@ async def forget(caller: Caller, asked: Forget) -> ForgetResult:
     preview = await caller.memories.preview_forget(examples=SHOWN, **selection)
     shown = [memory for kind in preview.kinds for memory in kind.examples]
     matching = preview.counts.get("memories", 0)
-    return _listed(matching, shown[:SHOWN], preview.counts, says if preview.counts else None)
+    return _listed(matching, shown[:SHOWN], preview.counts, says if matching or asked.tags is None else None)
 
 
 async def _about(caller: Caller, query: str) -> list[Memory]:

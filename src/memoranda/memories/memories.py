@@ -180,7 +180,7 @@ class Memories:
         check_limit(examples, MOST_EXAMPLES, "examples")
         core = self._core
         run = Preview(core.store, core.jobs, core.threads, self._aim(ids, fields), examples)
-        return await run.run(core.erasers)
+        return await run.run(core.erasers, core.derived)
 
     def _aim(self, ids: Sequence[str] | None, fields: ForgetFields) -> Aim:
         named = [name for name, value in fields.items() if value not in NAMES_NOTHING]

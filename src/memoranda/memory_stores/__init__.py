@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from memoranda.memory_stores.removal import CLEAR_JOB, Removal
+from memoranda.memory_stores.removal import CLEAR_JOB, Removal, count_erased
 from memoranda.memory_stores.stores import MemoryStores
 from memoranda.store.core import Core
 
@@ -18,3 +18,4 @@ def begin(core: Core) -> None:
     core.store.edits.append(removal.edited)
     core.jobs.handlers[CLEAR_JOB] = removal.clear
     core.erasers.append(removal.erase)
+    core.derived.append(count_erased)

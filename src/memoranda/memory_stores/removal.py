@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from memoranda.clock import now_micros
 from memoranda.errors import Conflict, StorageError
 from memoranda.memory_stores.rows import MemoryRow
-from memoranda.storage.sql.base import Row
+from memoranda.storage.sql.base import Connection, Row
 from memoranda.store.access import owns
 from memoranda.store.core import Core
 from memoranda.store.forget_preview import Preview
@@ -83,6 +83,7 @@ class Removal:
         erased = sorted(ids)
         if not erased:
             return
+        w.also["memory_versions"] += count_versions(w.c, w.tenant, erased)
         w.c.run("drop_store_memories", [w.tenant, listed(erased)])
         self.core.jobs.place(w.c, w.tenant, CLEAR_JOB, {"memories": erased}, dedup_key=digest(*erased))
         with contextlib.suppress(RuntimeError):  # the loop has ended: the next start looks by itself
@@ -131,12 +132,9 @@ class Removal:
             await self._stores(run)
             await self._versions(run)
             await self._names(run)
-        if isinstance(run, Preview):
-            await self._count_versions(run)
+        if not run.erasing:
             return
         jobs = await run.jobs.finish(run.aim.tenant, CLEAR_JOB)
-        if versions := sum((job.result or {}).get("memory_versions", 0) for job in jobs):
-            await run.change(lambda w: {"memory_versions": versions})
         if any(job.state != "completed" for job in jobs):
             raise StorageError(
                 "versions of erased memories are not erased yet, a job goes on with it; call forget again"
@@ -174,8 +172,11 @@ class Removal:
         key = [run.aim.tenant, id_]
         if isinstance(run, Preview):
             await run.count({"memory_stores": [id_]})
-            async for page in run.pages("store_memories", "id", ("store_id = ?", [id_]), "id"):
+            where = "store_id = ?", [id_]
+            async for page in run.pages("store_memories", "id", where, "id"):
                 await run.count({}, [memory for (memory,) in page])
+            async for page in run.pages("memory_versions", "id", where, "id"):
+                await run.count({"memory_versions": [version for (version,) in page]})
             return
         while await self._read(run, "get_memory_store", key):
             await run.change(partial(drop_step, store_id=id_))
@@ -201,13 +202,6 @@ class Removal:
                     found = {"memory_versions": [version.id for version in some]}
                     await run.change(partial(self._cleared, some), found, gone)
 
-    async def _count_versions(self, run: Preview) -> None:
-        """Count the versions of the memories that would be erased."""
-        for ids in parted(sorted(run.gone), lambda _: 1, ROWS):
-            where = f"memory_id IN ({', '.join('?' * len(ids))})", list(ids)
-            async for page in run.pages("memory_versions", "id", where, "id"):
-                await run.count({"memory_versions": [id_ for (id_,) in page]})
-
     async def _read(self, run: Forgetting, statement: str, values: Sequence[Any]) -> Sequence[Row]:
         return await run.threads.run(run.store.db.read, lambda c: c.all(statement, values), run.aim.tenant)
 
@@ -217,15 +211,16 @@ class Removal:
         memories = listed({version.memory_id for version in versions})
         latest: dict[str, str] = dict(w.c.all("latest_among", [w.tenant, memories]))
         gone = {latest[version.id] for version in versions if version.id in latest}
-        kept = {id_ for id_, *_ in w.c.all("stored_among", [w.tenant, memories])} - gone
+        there = {id_ for id_, *_ in w.c.all("stored_among", [w.tenant, memories])}
         self._erase(w, gone)
         counts = removed(w, [row.seq for row in fetch_ids(w.c, w.tenant, sorted(gone)).values()])
-        earlier = [
-            version.id for version in versions if version.memory_id in kept
-        ]  # a job deletes the others
+        earlier = [version for version in versions if version.memory_id not in gone]
         now = now_micros()
-        w.c.many("redact_memory_version", [(None, now, w.tenant, id_) for id_ in earlier])
-        return {**counts, "memory_versions": len(earlier)}
+        w.c.many("redact_memory_version", [(None, now, w.tenant, version.id) for version in earlier])
+        counted = sum(
+            version.memory_id in there for version in earlier
+        )  # the others were, with their memories
+        return {**counts, "memory_versions": counted}
 
     async def _names(self, run: Forgetting) -> None:
         """Remove forgotten users from versions of others."""
@@ -234,6 +229,19 @@ class Removal:
             async for page in run.pages("memory_versions", "id", where, "id"):
                 ids = listed(id_ for (id_,) in page)
                 await run.change(partial(_unnamed, column, ids))
+
+
+async def count_erased(run: Preview, ids: Sequence[str]) -> None:
+    """Count the versions of memories of stores that go with their memories."""
+    where = f"memory_id IN ({', '.join('?' * len(ids))})", [*ids]
+    async for page in run.pages("memory_versions", "id", where, "id"):
+        await run.count({"memory_versions": [id_ for (id_,) in page]})
+
+
+def count_versions(c: Connection, tenant: str, memories: Sequence[str]) -> int:
+    """Return the number of versions of some memories."""
+    row = c.one("count_versions", [tenant, listed(memories)])
+    return int(row[0]) if row else 0
 
 
 class _Version(NamedTuple):

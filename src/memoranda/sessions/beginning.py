@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memoranda.sessions.closing import SUMMARIZE_JOB, Clock, Closing
-from memoranda.sessions.erasing import erase_messages, erase_summaries
+from memoranda.sessions.erasing import count_summaries, erase_messages, erase_summaries
 from memoranda.sessions.following import Following
 from memoranda.sessions.joining import JOIN_JOB, Joining
 from memoranda.sessions.summarizing import Summarizing
@@ -23,6 +23,7 @@ class SessionServices:
         core.jobs.lanes[SUMMARIZE_JOB] = MEMORY_LANE
         core.jobs.handlers[JOIN_JOB] = Joining(closing).join
         core.erasers += [erase_messages, erase_summaries]
+        core.derived.append(count_summaries)
         self.clock = Clock(closing)
 
     async def end(self) -> None:

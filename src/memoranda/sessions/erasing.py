@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
+from memoranda.clock import now_micros
 from memoranda.sessions.editing import remove_messages
 from memoranda.sessions.joining import JOIN_JOB
-from memoranda.sessions.records import MessageRow, messages_by_id
+from memoranda.sessions.keeping import rollup_of, withdraw
+from memoranda.sessions.records import MessageRow, messages_by_id, sessions_by_id
 from memoranda.storage.sql.base import Connection
+from memoranda.store.forget_preview import Preview
 from memoranda.store.forgetting import PAGE, Forgetting
-from memoranda.store.transaction import Writing
+from memoranda.store.rows import Record, fetch_ids
+from memoranda.store.transaction import Writing, added_up
 from memoranda.text.json import compact_json
 from memoranda.text.phrase import Phrase
 
@@ -34,7 +39,8 @@ async def erase_messages(run: Forgetting) -> None:
         return
     if not aim.messages:
         return
-    await run.jobs.finish(aim.tenant, JOIN_JOB)  # every message has reached its session
+    if run.erasing:
+        await run.jobs.finish(aim.tenant, JOIN_JOB)  # every message has reached its session
     tenant, users = aim.tenant, aim.places.get("user", frozenset())
     alone = [compact_json([user]) for user in sorted(users)]
     theirs = await run.threads.run(
@@ -57,10 +63,9 @@ async def erase_messages(run: Forgetting) -> None:
 
 async def _erase(run: Forgetting, rows: Sequence[MessageRow]) -> None:
     if rows:
-        sessions = {row.session_id for row in rows}
-        sources = sessions.union(row.id for row in rows)
-        await run.change(lambda w: _erased(w, rows), {"messages": len(rows)}, sources)
-        run.shortened |= sessions
+        ids = [row.id for row in rows]
+        await run.change(lambda w: _erased(w, rows), {"messages": ids}, ids)
+        run.shortened |= {row.session_id for row in rows}
 
 
 def _row(row: Sequence[object]) -> MessageRow:
@@ -84,22 +89,51 @@ async def erase_summaries(run: Forgetting) -> None:
     text = run.aim.text
     if text is None or not run.aim.other_data or run.aim.bound:
         return
-    lists = ("topics", "decisions", "open_questions", "action_items", "entities", "participants")
+    lists = ("metadata", "participants", "topics", "decisions", "open_questions", "action_items", "entities")
     where = run.aim.condition(session="id", channel="channel_id", user="user_id")
-    columns = f"seq, id, facts_failure, metadata, summary, failure, {', '.join(lists)}"
+    columns = f"seq, id, facts_failure, summary, failure, {', '.join(lists)}"
     async for page in run.pages("sessions", columns, where):
         ids = []
-        for _, id_, facts_failure, metadata, summary, failure, *listed in page:
+        for _, id_, facts_failure, summary, failure, metadata, *listed in page:
             kept = text.within(facts_failure) or text.within_json(metadata)
-            there = run.erasing or id_ not in run.shortened  # these go with the messages
+            there = run.erasing or id_ not in run.shortened  # with messages, a preview takes the rest to go
             if kept or (there and (text.within(summary, failure) or text.within_json(*listed))):
                 ids.append(id_)
         if ids:
-            await run.change(
-                lambda w, ids=ids: {"summaries": _cleared(w.c, w.tenant, ids)},  # type: ignore[misc]
-                {"summaries": len(ids)},
+            summaries = await run.threads.run(
+                run.store.db.read, partial(_summaries, run.aim.tenant, ids), run.aim.tenant
             )
+            await run.change(partial(_cleared, ids=ids), {"summaries": ids}, summaries)
 
 
-def _cleared(c: Connection, tenant: str, ids: Sequence[str]) -> int:
-    return sum(c.run("clear_summary", [tenant, id_]) and c.run("blank_session", [tenant, id_]) for id_ in ids)
+def _cleared(w: Writing, ids: Sequence[str]) -> dict[str, int]:
+    now, rows = now_micros(), sessions_by_id(w.c, w.tenant, ids).values()
+    memories, vectors = added_up(withdraw(w, row, now) for row in rows)
+    cleared = [
+        w.c.run("clear_summary", [w.tenant, row.id]) and w.c.run("blank_session", [w.tenant, row.id])
+        for row in rows
+    ]
+    return {"summaries": sum(cleared), "memories": memories, "vectors": vectors}
+
+
+async def count_summaries(run: Preview, ids: Sequence[str]) -> None:
+    """Count the summaries, and the rollups of their weeks, that go with messages or with each other."""
+    rows = await run.read(lambda c: _summaries_with(c, run, ids))
+    await run.memories(rows)
+
+
+def _summaries_with(c: Connection, run: Preview, ids: Sequence[str]) -> list[Record]:
+    tenant, own = run.aim.tenant, {run.summaries[id_] for id_ in ids if id_ in run.summaries}
+    shortened = {row.session_id for row in messages_by_id(c, tenant, ids).values()}
+    chosen = [
+        row.id
+        for row in sessions_by_id(c, tenant, own | shortened).values()
+        if row.id in shortened or row.summary_id in run.gone
+    ]
+    return [*fetch_ids(c, tenant, _summaries(tenant, chosen, c)).values()]
+
+
+def _summaries(tenant: str, ids: Sequence[str], c: Connection) -> list[str]:
+    """Return the ids of the summaries of sessions, and of the rollups that are withdrawn with them."""
+    rows = sessions_by_id(c, tenant, ids).values()
+    return [id_ for row in rows if row.summary_id is not None for id_ in (row.summary_id, *rollup_of(c, row))]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from memoranda.clock import now_micros
 from memoranda.sessions import cutting
 from memoranda.sessions.closing import Closing
-from memoranda.sessions.keeping import owner_of, stale, week_of, withdraw
+from memoranda.sessions.keeping import rollup_of, stale, withdraw
 from memoranda.sessions.records import (
     MessageRow,
     SessionRow,
@@ -20,7 +20,7 @@ from memoranda.sessions.records import (
 from memoranda.sessions.switches import summarized
 from memoranda.sessions.values import name_of
 from memoranda.storage.sql.base import Connection
-from memoranda.store.rows import Record
+from memoranda.store.rows import Record, fetch_ids
 from memoranda.store.rows import speaker as speaker_of
 from memoranda.store.transaction import Gone, Writing, added_up
 from memoranda.text.json import compact_json
@@ -71,14 +71,9 @@ class Following:
         """Withdraw the rollup that includes a session."""
         if row.channel_id is None:
             return 0, 0
-        key = [w.tenant, row.channel_id, owner_of(row), week_of(row.started_at)]
-        rolled = w.c.one("rollup_memory", key)
+        memories = fetch_ids(w.c, w.tenant, rollup_of(w.c, row))
         stale(w, [row], now)
-        if rolled is None or rolled[0] is None:
-            return 0, 0
-        return w.remove(
-            [int(seq) for _, seq, _ in w.c.all("memories_by_id", [w.tenant, json.dumps([rolled[0]])])]
-        )
+        return w.remove([memory.seq for memory in memories.values()])
 
     # --- changing ----------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from memoranda.sessions.records import SessionRow, texts_of
+from memoranda.storage.sql.base import Connection
 from memoranda.store.ids import new_id
 from memoranda.store.rows import Record, fetch_ids
 from memoranda.store.transaction import Writing
@@ -48,15 +49,19 @@ def withdraw(w: Writing, row: SessionRow, now: int) -> tuple[int, int]:
     if row.summary_id is None:
         return 0, 0
     w.c.run("clear_summary", [w.tenant, row.id])
-    ids = [row.summary_id]
-    if row.channel_id is not None:
-        key = [w.tenant, row.channel_id, owner_of(row), week_of(row.started_at)]
-        rolled = w.c.one("rollup_memory", key)
-        if rolled is not None and rolled[0] is not None:
-            ids.append(rolled[0])
+    ids = [row.summary_id, *rollup_of(w.c, row)]
     stale(w, [row], now)
     memories = fetch_ids(w.c, w.tenant, ids)
     return w.remove([memory.seq for memory in memories.values()])
+
+
+def rollup_of(c: Connection, row: SessionRow) -> list[str]:
+    """Return the id of the rollup of a session's week, if there is one."""
+    if row.channel_id is None:
+        return []
+    key = [row.tenant_id, row.channel_id, owner_of(row), week_of(row.started_at)]
+    rolled = c.one("rollup_memory", key)
+    return [] if rolled is None or rolled[0] is None else [str(rolled[0])]
 
 
 def derived_memory(

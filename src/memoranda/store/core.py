@@ -20,6 +20,7 @@ from memoranda.readers.pool import Readers
 from memoranda.storage.blobs.base import Blobs
 from memoranda.store.access import must_be_admin, visible_to
 from memoranda.store.changes import Outcome
+from memoranda.store.forget_preview import Derived
 from memoranda.store.forgetting import Eraser
 from memoranda.store.ingest import Ingest
 from memoranda.store.jobs import RELEASE_JOB, Jobs
@@ -103,6 +104,8 @@ class Core(msgspec.Struct):
     chunking: Chunking
     erasers: list[Eraser] = msgspec.field(default_factory=list)
     """The erasers of the other packages, in this order."""
+    derived: list[Derived] = msgspec.field(default_factory=list)
+    """What the other packages erase with messages and memories, for previews."""
     writers: dict[str, Writer] = msgspec.field(default_factory=dict)
     """The writers of memories, by kind."""
     next: Embedder | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import msgspec
@@ -44,7 +44,9 @@ PASSES = 5
 MESSAGE = "message"
 Work = Callable[[Writing], Mapping[str, int]]
 """Erases rows, and returns how many by kind."""
-NOTHING: Mapping[str, int] = {}
+Found = Mapping[str, int | Collection[Hashable]]
+"""What is erased, by kind: a number of rows that no other page has, or what names rows that others may have, too."""
+NOTHING: Found = {}
 
 
 class Aim(msgspec.Struct, frozen=True):
@@ -172,15 +174,12 @@ class Forgetting(ABC):
         self.sessions: set[str] = set()
         """Sessions in which only the selected users have spoken."""
         self.shortened: set[str] = set()
-        """Sessions that lose messages, and with them their summaries."""
+        """Sessions that lose messages, or their summaries."""
 
     @abstractmethod
-    async def change(
-        self, work: Work, found: Mapping[str, int | Collection[str]] = NOTHING, sources: Collection[str] = ()
-    ) -> None:
-        """Erase one page by `work`. `found` is what that erases, by kind: a number of rows that no other page has, or
-        the ids of rows that another page may have, too. `sources` are the ids of erased messages and memories, with
-        which others go."""
+    async def change(self, work: Work, found: Found = NOTHING, sources: Collection[str] = ()) -> None:
+        """Erase one page by `work`, which erases what is `found`. `sources` are the ids of messages and memories that
+        go, with what is made of them."""
 
     @abstractmethod
     async def memories(self, rows: Sequence[Record]) -> None:
@@ -210,15 +209,14 @@ class Erasure(Forgetting):
         seqs = [row.seq for row in rows]
         await self.change(lambda w: removed(w, seqs))
 
-    async def change(
-        self, work: Work, found: Mapping[str, int | Collection[str]] = NOTHING, sources: Collection[str] = ()
-    ) -> None:
+    async def change(self, work: Work, found: Found = NOTHING, sources: Collection[str] = ()) -> None:
         """Erase one page: `work` erases rows and returns how many by kind, in one transaction with the tombstone's
         counts."""
 
         def whole(w: Writing) -> Counter[str]:
             counts = Counter(self.counts)
             counts.update(work(w))
+            counts.update(w.also)
             self._note(w.c, counts)
             return counts
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -43,7 +44,8 @@ class Writing:
     """The rows of one tenant inside one transaction, on the writing thread.
 
     `c` is the transaction, for further statements. `cascades` are called with removed memories, `edits` with memories
-    whose text changed, in the same transaction; both may write more.
+    whose text changed, in the same transaction; both may write more. `also` counts what cascades delete beside memories
+    and vectors, by kind.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class Writing:
     ) -> None:
         self.c = c
         self.tenant = tenant
+        self.also = Counter[str]()
         self._applied = applied
         self._spaces = spaces
         self._known_tenant = known

@@ -90,7 +90,7 @@ function Preview({ selection, onErased }) {
       ${!everywhere && html`<li>${t.forget.memoriesAlone}</li>`}
       <li>${t.forget.derived}</li>
     </ul>
-    <div class="actions"><span class="spring" /><${Button} kind="danger" icon="forget" busy=${busy} disabled=${memories + more === 0} onClick=${() => setAsking(true)}>${t.forget.erase}<//></div>
+    <div class="actions"><span class="spring" /><${Button} kind="danger" icon="forget" busy=${busy} disabled=${memories + more === 0 && !everywhere} onClick=${() => setAsking(true)}>${t.forget.erase}<//></div>
     ${asking && html`<${Confirm} title=${t.forget.confirmTitle(memories, more)} body=${t.forget.confirmBody} action=${t.forget.erase}
       onConfirm=${() => void erase()} onClose=${() => setAsking(false)} />`}
   </section>`;

@@ -114,9 +114,6 @@ SELECT s.store_id, s.status, count(*), CAST(sum(s.usage_bytes) AS BIGINT) FROM {
 -- name: count_store_files
 SELECT count(*) FROM store_files WHERE tenant_id = ? AND store_id = ?
 
--- name: files_of_store
-SELECT file_id FROM store_files WHERE tenant_id = ? AND store_id = ?
-
 -- name: store_files_by_id
 SELECT s.store_id, s.file_id, s.seq, s.status, s.error_code, s.error_message, s.attributes, s.chunking, s.batch_id, s.writing,
     s.chunk_count, s.usage_bytes, s.title, s.notes, s.created_at, f.filename, f.bytes

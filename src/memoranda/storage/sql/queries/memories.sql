@@ -73,12 +73,6 @@ DELETE FROM memories WHERE tenant_id = ? AND seq IN (SELECT value FROM {seqs ?} 
 SELECT count(*) FROM {seqs ?2} wanted
 {join} embeddings e ON e.tenant_id = ?1 AND e.seq = wanted.value
 
--- name: derived_of (memories that go with any of these messages or sessions)
-SELECT DISTINCT s.seq FROM {texts ?2} wanted
-{join} memory_sources s ON s.tenant_id = ?1 AND s.source_id = wanted.value
-{join} memories m ON m.tenant_id = s.tenant_id AND m.seq = s.seq
-    AND (m.kind IN ('session_summary', 'rollup') OR m.kind IN ('qa_turn', 'summary') AND m.source = m.kind)
-
 -- name: note_removal
 INSERT INTO removals (tenant_id, rev, seq) VALUES (?, ?, ?)
 

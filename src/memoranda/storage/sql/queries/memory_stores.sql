@@ -80,6 +80,10 @@ SELECT id FROM memory_versions WHERE tenant_id = ? AND store_id = ? LIMIT ?
 SELECT v.id FROM {texts ?2} wanted
 {join} memory_versions v ON v.tenant_id = ?1 AND v.memory_id = wanted.value LIMIT ?3
 
+-- name: count_versions (of some memories)
+SELECT count(*) FROM {texts ?2} wanted
+{join} memory_versions v ON v.tenant_id = ?1 AND v.memory_id = wanted.value
+
 -- name: drop_memory_versions
 DELETE FROM memory_versions WHERE tenant_id = ? AND id IN (SELECT value FROM {texts ?} wanted)
 
