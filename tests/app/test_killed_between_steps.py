@@ -34,20 +34,23 @@ from memoranda.knowledge import pipeline
 from memoranda.sessions import joining, log
 from memoranda.storage.sql.sqlite import SqliteTransaction
 
-folder, left = sys.argv[1], int(sys.argv[2])
+folder, left, first = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 provenance.ROWS = pipeline.ROWS = joining.ROWS = log.ROWS = 3
 commit = SqliteTransaction.commit
 
 def counted(transaction):
-    global left, seen
+    global left, begun, seen
     commit(transaction)
     before, seen = seen, transaction._raw.total_changes
-    left -= seen != before
-    if not left:
+    if seen == before:
+        return
+    begun = begun or transaction._raw.execute(first).fetchone() is not None
+    left -= begun
+    if left <= 0:
         os.kill(os.getpid(), signal.SIGKILL)
 
 rc = memoranda.open(folder, embedder={"url": "hash:64"})
-seen = rc.inner.core.store.db._writer.raw.total_changes
+begun, seen = False, rc.inner.core.store.db._writer.raw.total_changes
 SqliteTransaction.commit = counted
 """
 SETTLED = """
@@ -203,9 +206,10 @@ def end(core: Any, id_: str, by: str) -> None:
 
 
 def killed(change: Change, folder: Path, commits: int) -> bool:
-    """Makes a change in a process that is killed after so many commits that changed rows; False if it ended before."""
+    """Makes a change in a process that is killed after so many commits that changed rows, from the first one of the
+    change on, or for 0 after whichever comes first; False if it ended before."""
     script = KILLED + change.script + SETTLED
-    command = [sys.executable, "-c", script, str(folder), str(commits)]
+    command = [sys.executable, "-c", script, str(folder), str(commits), change.first]
     done = subprocess.run(command, check=False, timeout=120)
     assert done.returncode in (0, -signal.SIGKILL)
     return done.returncode != 0
@@ -227,12 +231,12 @@ def rows_of(folder: Path) -> Rows:
 
 
 def boundaries(change: Change, folder: Path) -> Iterator[int]:
-    """Kills a process after one commit, another after two and so on, and completes what each left; how much was done
-    by then."""
+    """Kills a process after its first commit, another after the first commit of the change, one after the second and so
+    on, and completes what each left; how much was done by then."""
     whole = folder / "whole"
     with memoranda.open(whole, embedder={"url": "hash:64"}) as rc:
         change.prepare(rc)
-    for number in count(1):
+    for number in count():
         copy = folder / str(number)
         shutil.copytree(whole, copy)
         was_killed = killed(change, copy, number)
