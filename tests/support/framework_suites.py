@@ -1,7 +1,7 @@
-"""The test suites that agent frameworks publish, run against the adapters, and the table of their results.
+"""The test suites of clients and agent frameworks, run against the product, and the table of their results.
 
-    PYTHONPATH=tests .venv/bin/python -m support.framework_suites                runs them all and prints the table
-    PYTHONPATH=tests .venv/bin/python -m support.framework_suites --write NAME   runs one and writes its row in the docs
+    PYTHONPATH=tests .venv/bin/python -m support.framework_suites           runs them all and prints the table
+    PYTHONPATH=tests .venv/bin/python -m support.framework_suites --write   runs them and writes it in the docs
 
 Each suite runs in a virtual environment of its own that also sees the packages of the tests, so that a framework need
 not be a development dependency. Packages come from wherever pip takes them.
@@ -10,6 +10,7 @@ not be a development dependency. Packages come from wherever pip takes them.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import subprocess
@@ -52,11 +53,78 @@ class Suite:
     what they test."""
     left_out: Mapping[str, str] = field(default_factory=dict)
     """Tests that do not run, as pytest names them, and why; they count in the total."""
+    version: str | None = None
+    """The version, where the client is no package of the environment."""
     own: tuple[str, ...] = ()
     """Tests of this repository that need the same packages; they must pass and are not counted."""
 
 
+def pinned(file: Path, package: str) -> str:
+    """The version of a package in a file of requirements."""
+    (version,) = re.findall(rf"^{package}==(\S+)", file.read_text("utf-8"), re.MULTILINE)
+    return str(version)
+
+
+NODE, MASTRA = (
+    json.loads((TESTS / "wire" / folder / "package.json").read_text("utf-8"))["dependencies"]
+    for folder in ("sdks", "mastra")
+)
+"""The clients of Node, with their versions."""
+MEM0 = "mem0ai"
 SUITES = (
+    Suite(
+        adapter="MCP server",
+        client="@modelcontextprotocol/conformance",
+        version="0.2.0-alpha.12",
+        name="its scenarios that need no fixtures, of 2025-11-25 and 2026-07-28",
+        files=("tests/mcp/test_conformance.py",),
+    ),
+    Suite(
+        adapter="MCP server over stdio and HTTP",
+        client="@modelcontextprotocol/client",
+        version="2.4.0",
+        name="tests of the server, with `sdk` 1.32.2 and `inspector` 2.12.0",
+        files=("tests/mcp/test_node_clients.py",),
+    ),
+    Suite(
+        adapter="Chat completions",
+        client="openai",
+        name="tests of the API by the SDK",
+        files=("tests/wire/test_openai_chat.py",),
+    ),
+    Suite(
+        adapter="Responses, LangChain",
+        client="langchain-openai",
+        name="tests of `ChatOpenAI` against the server",
+        files=("tests/wire/test_sdk_langchain.py",),
+    ),
+    Suite(
+        adapter="Responses, OpenAI Agents SDK",
+        client="openai-agents",
+        name="tests of the SDK against the server",
+        files=("tests/wire/test_sdk_agents.py",),
+    ),
+    Suite(
+        adapter="Responses and chat completions, AI SDK",
+        client="ai",
+        version=NODE["ai"],
+        name=f"tests of `ai` and `openai` {NODE['openai']} for Node, and of their earlier major versions",
+        files=("tests/wire/test_sdk_node.py",),
+    ),
+    Suite(
+        adapter="JavaScript package, Mastra",
+        client="@mastra/core",
+        version=MASTRA["@mastra/core"],
+        name=f"tests of the package on Node, with `ai` {NODE['ai']}",
+        files=("tests/wire/test_javascript.py",),
+    ),
+    Suite(
+        adapter="mem0's API",
+        client=MEM0,
+        version=pinned(TESTS / "wire" / "sdks" / "mem0.txt", MEM0),
+        name="tests of the API by mem0's clients",
+        files=("tests/wire/test_mem0_client.py",),
+    ),
     Suite(
         adapter="LangGraph store",
         client="langgraph",
@@ -128,6 +196,13 @@ SUITES = (
             )
             for name in names
         },
+    ),
+    Suite(
+        adapter="LlamaIndex vector store, retriever, memory block",
+        client="llama-index-core",
+        name="tests of the adapter (LlamaIndex publishes none)",
+        files=("tests/integrations/test_llama_index.py",),
+        packages=("llama-index-core==0.14.25",),
     ),
     Suite(
         adapter="Haystack document store",
@@ -292,8 +367,7 @@ def run(suite: Suite, folder: Path) -> Ran:
         AssertionError: a test of this repository failed, or was skipped, with the framework installed.
     """
     python = environment(suite.packages, folder / "venv")
-    version = f"import importlib.metadata as m; print(m.version({suite.client!r}))"
-    told = subprocess.run([python, "-c", version], check=True, capture_output=True, text=True).stdout.strip()
+    version = suite.version or _version(python, suite.client)
     if suite.own:
         counts, printed = _pytest(python, ROOT, suite.own, [])
         assert set(counts) <= {"passed", "warnings", "warning"}, printed
@@ -302,7 +376,13 @@ def run(suite: Suite, folder: Path) -> Ran:
     if suite.plugin:
         options += ["-p", suite.plugin]
     counts, printed = _pytest(python, place, suite.files, options)
-    return Ran(suite, counts, told, printed)
+    return Ran(suite, counts, version, printed)
+
+
+def _version(python: str, package: str) -> str:
+    program = f"import importlib.metadata as m; print(m.version({package!r}))"
+    ended = subprocess.run([python, "-c", program], check=True, capture_output=True, text=True)
+    return ended.stdout.strip()
 
 
 def environment(packages: Sequence[str], folder: Path) -> str:
@@ -353,15 +433,17 @@ def _pytest(
     return counts, ended.stdout + ended.stderr
 
 
-def written(page: str, row: str) -> str:
-    """The page with this row in its table, in the place of the row of the same adapter or after the last."""
+def written(page: str, row: str, order: Sequence[str]) -> str:
+    """The page with this row in its table, in the place of the row of the same adapter, or where `order` has it."""
     before, table = page.split(HEAD)
     rows = re.match(r"(\|.*\n)*", table).group()  # type: ignore[union-attr]
-    adapter = row.split(" | ")[0]
-    new = [row if old.split(" | ")[0] == adapter else old for old in rows.splitlines(keepends=True)]
-    if row not in new:
-        new.append(row)
-    return before + HEAD + "".join(new) + table.removeprefix(rows)
+    by_adapter = {_adapter(one): one for one in [*rows.splitlines(keepends=True), row]}
+    ordered = sorted(by_adapter, key=order.index)
+    return before + HEAD + "".join(by_adapter[name] for name in ordered) + table.removeprefix(rows)
+
+
+def _adapter(row: str) -> str:
+    return row.split(" | ")[0].removeprefix("| ")
 
 
 def main() -> int:
@@ -382,7 +464,8 @@ def main() -> int:
             failed = True
             print(ran.printed, file=sys.stderr)
         elif given.write:
-            PAGE.write_text(written(PAGE.read_text("utf-8"), ran.row()), "utf-8")
+            order = [one.adapter for one in SUITES]
+            PAGE.write_text(written(PAGE.read_text("utf-8"), ran.row(), order), "utf-8")
     return int(failed)
 
 
