@@ -7,6 +7,8 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -173,6 +175,37 @@ def test_a_session_is_not_told_what_it_has_before_it(server: Process, tmp_path: 
     assert "blue pot" in within(server.folder, "--user", "bob", **{**prompt, "session_id": "five"})
     hook("compact", server.folder, "--user", "bob", **asked, hook_event_name="PreCompact")
     assert "blue pot" in within(server.folder, "--user", "bob", **prompt)
+
+
+def test_a_transcript_may_come_after_its_stop(server: Process, tmp_path: Path) -> None:
+    """Claude Code writes the transcript of a short session while its hooks run."""
+    path = tmp_path / "late.jsonl"
+    write = threading.Timer(0.5, lambda: path.write_text(claude(31, "assistant", "The kettle is on.")))
+    write.start()
+    hook(
+        "stop", server.folder, session_id="late", transcript_path=str(path), hook_event_name="Stop",
+        last_assistant_message="The kettle is on.",
+    )  # fmt: skip
+    write.join()
+    with Client(server.url) as client:
+        assert contents(client, "late") == [("assistant", "The kettle is on.")], logged(server.folder)
+
+
+def test_a_session_that_ended_without_a_hook_is_observed_later(server: Process, tmp_path: Path) -> None:
+    path, other = tmp_path / "ended.jsonl", tmp_path / "other.jsonl"
+    begun = {"session_id": "ended", "transcript_path": str(path), "hook_event_name": "SessionStart"}
+    hook("session-start", server.folder, "--user", "ada", **begun, source="startup")
+    path.write_text(claude(41, "user", "The blue door sticks."))
+    other.write_text(claude(51, "user", "Good morning."))
+    stop = {"session_id": "other", "transcript_path": str(other), "hook_event_name": "Stop"}
+    with Client(server.url) as client:
+        hook("stop", server.folder, "--user", "ada", **stop)
+        assert not any(one.id == "ended" for one in client.sessions.list(limit=100).data)  # it may go on
+        os.utime(path, (time.time() - 90,) * 2)
+        hook("stop", server.folder, "--user", "ada", **stop)
+        assert contents(client, "ended") == [("user", "The blue door sticks.")], logged(server.folder)
+        assert client.sessions.messages("ended").data[0].user_id == "ada"
+        assert contents(client, "other") == [("user", "Good morning.")]
 
 
 @pytest.mark.parametrize(("name", "line"), [("codex", codex), ("gemini", gemini)])

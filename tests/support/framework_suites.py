@@ -87,6 +87,13 @@ SUITES = (
         files=("tests/mcp/test_node_clients.py",),
     ),
     Suite(
+        adapter="MCP server and hooks, after `memoranda connect`",
+        client="@anthropic-ai/claude-code",
+        version="2.1.197",
+        name="sessions of Claude Code and `codex` 0.171.0, lists of `gemini-cli` 0.61.0 and `opencode` 1.18.33",
+        files=("tests/mcp/test_terminal_clients.py",),
+    ),
+    Suite(
         adapter="Chat completions",
         client="openai",
         name="tests of the API by the SDK",

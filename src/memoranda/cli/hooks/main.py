@@ -74,6 +74,8 @@ def _context_for(options: Options, event_input: dict[str, Any]) -> str:
     session_id = str(event_input.get("session_id") or event_input.get("conversation_id") or "")
     position = Position(options.folder, session_id)
     parts = []
+    if path := event_input.get("transcript_path"):
+        position.follow(path)
     introduces = options.event == "session-start" or not position.introduced
     if introduces:
         parts.append(prompt_context.introduction(server, options, session_id))

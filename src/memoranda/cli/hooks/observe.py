@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -10,7 +11,7 @@ from typing import Any
 
 from memoranda.cli.hooks.options import Options
 from memoranda.cli.hooks.server import Refused, Server, server_of
-from memoranda.cli.hooks.state import Position, log
+from memoranda.cli.hooks.state import Position, log, others_left
 from memoranda.cli.hooks.transcripts import Message, messages_after
 
 BATCH = 200
@@ -22,7 +23,8 @@ PATIENCE, PAUSE = 2.0, 0.05
 calls its hooks before (https://code.claude.com/docs/en/hooks, `last_assistant_message`)."""
 WRONG = (400, 409, 413, 422)
 """Statuses of a request with a message that cannot be kept."""
-Observe = Callable[[list[Message]], None]
+Observe = Callable[[list[Message], dict[str, str]], None]
+"""Stores messages in the place that the fields name."""
 
 
 def observe_new(options: Options, given: dict[str, Any]) -> None:
@@ -37,92 +39,100 @@ def observe_new(options: Options, given: dict[str, Any]) -> None:
     if not session_id or not path:
         return
     position = Position(options.folder, session_id)
-    if position.transcript != path:
-        position.transcript, position.offset = path, 0
-    last = given.get("last_assistant_message") or given.get("prompt_response")
-    _await_last(path, position.offset, session_id, last)
-    lines = messages_after(path, position.offset, session_id)
+    position.follow(path)
+    _await_last(position, given.get("last_assistant_message") or given.get("prompt_response"))
     with ExitStack() as stack:
-        observe: Observe | None = None
-        while lines_read := list(islice(lines, BATCH)):
-            messages = list(
-                {message["id"]: message for message, _ in lines_read if message is not None}.values()
-            )
-            if messages:
-                observe = observe or _opened(options, session_id, stack)
-                position.ids += _stored_ids(observe, messages, options)
-            position.offset = lines_read[-1][1]
+        observer = Observer(options, stack)
+        _observe_from(position, observer)
+        if options.event == "compact":  # from here on the client has no longer before it what was said
+            position.ids = []
             position.save()
-    if options.event == "compact":  # from here on the client has no longer before it what was said
-        position.ids = []
+        for left in others_left(options.folder, session_id):
+            _observe_from(left, observer)
+
+
+def _observe_from(position: Position, observer: Observer) -> None:
+    """Observe what a transcript has behind a position."""
+    lines = messages_after(position.transcript, position.offset, position.session_id)
+    while lines_read := list(islice(lines, BATCH)):
+        messages = list({message["id"]: message for message, _ in lines_read if message is not None}.values())
+        if messages:
+            position.ids += observer.stored_ids(position.session_id, messages)
+        position.offset = lines_read[-1][1]
         position.save()
 
 
-def _await_last(path: str, offset: int, session_id: str, last: str | None) -> None:
-    """Wait until the transcript has the last message. One that has nothing new at all had it the last time."""
+def _await_last(position: Position, last: str | None) -> None:
+    """Wait until the transcript has the last message. One that has nothing new at all had it the last time; a new
+    transcript may not even be there yet."""
     end = time.monotonic() + PATIENCE
     while last and time.monotonic() < end:
-        new = list(messages_after(path, offset, session_id))
-        texts = [message["content"] for message, _ in new if message is not None]
-        if not new or any(text in last or last in text for text in texts[-1:]):
-            return
+        if os.path.exists(position.transcript):
+            new = list(messages_after(position.transcript, position.offset, position.session_id))
+            texts = [message["content"] for message, _ in new if message is not None]
+            if not new or any(text in last or last in text for text in texts[-1:]):
+                return
         time.sleep(PAUSE)
-
-
-def _stored_ids(observe: Observe, messages: list[Message], options: Options) -> list[str]:
-    """Observe messages together, or one by one if a message is refused. Return the ids of those that are stored."""
-    try:
-        observe(messages)
-    except MessageRefused as exc:
-        if len(messages) > 1:
-            return [id_ for message in messages for id_ in _stored_ids(observe, [message], options)]
-        log(options.folder, options.event, f"message {messages[0]['id']}: {exc}")
-        return []
-    return [message["id"] for message in messages]
 
 
 class MessageRefused(Exception):
     """A message is refused and cannot be stored."""
 
 
-def _opened(options: Options, session_id: str, stack: ExitStack) -> Observe:
-    """The function that observes messages: through the server of the folder, or in this process."""
-    place: dict[str, Any] = {"session_id": session_id}
-    if options.user is not None:
-        place["user_id"] = options.user
-    server = server_of(options, SECONDS)
-    if server is not None:
-        return _through(server, place)
-    return _here(options, place, stack)
+class Observer:
+    """Stores messages, through the server of the folder or in this process; neither is opened before the first one."""
+
+    def __init__(self, options: Options, stack: ExitStack) -> None:
+        self._options = options
+        self._stack = stack
+        self._observe: Observe | None = None
+
+    def stored_ids(self, session_id: str, messages: list[Message]) -> list[str]:
+        """Observe messages together, or one by one if a message is refused. Return the ids of those that are stored."""
+        place = {"session_id": session_id}
+        if self._options.user is not None:
+            place["user_id"] = self._options.user
+        self._observe = self._observe or self._opened()
+        try:
+            self._observe(messages, place)
+        except MessageRefused as exc:
+            if len(messages) > 1:
+                return [id_ for message in messages for id_ in self.stored_ids(session_id, [message])]
+            log(self._options.folder, self._options.event, f"message {messages[0]['id']}: {exc}")
+            return []
+        return [message["id"] for message in messages]
+
+    def _opened(self) -> Observe:
+        server = server_of(self._options, SECONDS)
+        return self._here() if server is None else _through(server)
+
+    def _here(self) -> Observe:
+        from memoranda.app import blocking
+        from memoranda.errors import Conflict, FolderInUse, InvalidInput
+
+        try:
+            opened = self._stack.enter_context(blocking.open(config=self._options.configuration()))
+        except FolderInUse as exc:  # a server has begun meanwhile
+            if exc.url is None:
+                raise
+            return _through(Server(exc.url, self._options, SECONDS))
+
+        def observe(messages: list[Message], place: dict[str, str]) -> None:
+            try:
+                opened.sessions.observe(messages, **place)  # type: ignore[arg-type]
+            except (Conflict, InvalidInput) as exc:
+                raise MessageRefused(str(exc)) from exc
+
+        return observe
 
 
-def _through(server: Server, place: dict[str, Any]) -> Observe:
-    def observe(messages: list[Message]) -> None:
+def _through(server: Server) -> Observe:
+    def observe(messages: list[Message], place: dict[str, str]) -> None:
         try:
             server.post("/v1/messages", {"messages": messages, **place})
         except Refused as exc:
             if exc.status in WRONG:
                 raise MessageRefused(str(exc)) from exc
             raise
-
-    return observe
-
-
-def _here(options: Options, place: dict[str, Any], stack: ExitStack) -> Observe:
-    from memoranda.app import blocking
-    from memoranda.errors import Conflict, FolderInUse, InvalidInput
-
-    try:
-        opened = stack.enter_context(blocking.open(config=options.configuration()))
-    except FolderInUse as exc:  # a server has begun meanwhile
-        if exc.url is None:
-            raise
-        return _through(Server(exc.url, options, SECONDS), place)
-
-    def observe(messages: list[Message]) -> None:
-        try:
-            opened.sessions.observe(messages, **place)
-        except (Conflict, InvalidInput) as exc:
-            raise MessageRefused(str(exc)) from exc
 
     return observe

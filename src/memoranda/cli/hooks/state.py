@@ -9,12 +9,17 @@ from __future__ import annotations
 import json
 import os
 import time
+from contextlib import suppress
 
 FOLDER, LOG = "hooks", "hooks.log"
 LOG_BYTES = 1 << 18
 """Of the log; as much again is in the one before."""
 SESSIONS = 200
 """Sessions whose positions are there at least; the oldest of twice as many are removed."""
+RECENT = 20
+"""Sessions whose transcripts are looked at again when another session stops."""
+QUIET = 60.0
+"""Seconds without a change after which a transcript is taken to be that of a session that has ended."""
 IDS = 200
 """Ids of the last messages of a session that a prompt excludes, because the client has them before it."""
 
@@ -26,6 +31,7 @@ class Position:
     def __init__(self, folder: str, session_id: str) -> None:
         name = "".join(c if c.isalnum() or c in "-_" else "_" for c in session_id)[:100]
         self._path = os.path.join(folder, FOLDER, f"{name}.json")
+        self.session_id = session_id
         self.transcript = ""
         self.offset = 0
         self.ids: list[str] = []
@@ -35,6 +41,20 @@ class Position:
                 self.__dict__.update(json.load(file))
         except (OSError, ValueError):
             pass  # a new session, or a file that was cut short: it is read from its beginning again
+
+    def follow(self, transcript: str) -> None:
+        """Read this transcript from now on, from its beginning if it is another one."""
+        if self.transcript != transcript:
+            self.transcript, self.offset = transcript, 0
+
+    @property
+    def left(self) -> bool:
+        """True if the transcript has more, and nothing was added for a while: its session ended without a hook."""
+        try:
+            found = os.stat(self.transcript)
+        except OSError:
+            return False
+        return found.st_size > self.offset and found.st_mtime < time.time() - QUIET
 
     def save(self) -> None:
         """Write it in one step."""
@@ -50,12 +70,35 @@ class Position:
             _prune(os.path.dirname(self._path))
 
 
+def others_left(folder: str, session_id: str) -> list[Position]:
+    """Return the positions of other sessions whose transcripts have more, of those that were read last."""
+    found = []
+    for path in _by_age(os.path.join(folder, FOLDER))[-RECENT:]:
+        with suppress(OSError, ValueError), open(path, encoding="utf-8") as file:
+            known = json.load(file).get("session_id", "")
+            found += [Position(folder, known)] if known not in ("", session_id) else []
+    return [position for position in found if position.left]
+
+
 def _prune(folder: str) -> None:
     """Remove the oldest positions."""
-    names = [os.path.join(folder, name) for name in os.listdir(folder) if not name.startswith(LOG)]
-    if len(names) > 2 * SESSIONS:
-        for path in sorted(names, key=os.path.getmtime)[:-SESSIONS]:
+    paths = _by_age(folder)
+    if len(paths) > 2 * SESSIONS:
+        for path in paths[:-SESSIONS]:
             os.unlink(path)
+
+
+def _by_age(folder: str) -> list[str]:
+    """Return the files of positions, the oldest first."""
+    names = [name for name in os.listdir(folder) if name.endswith(".json")] if os.path.isdir(folder) else []
+    return sorted((os.path.join(folder, name) for name in names), key=_changed)
+
+
+def _changed(path: str) -> float:
+    try:
+        return os.path.getmtime(path)
+    except OSError:  # another hook has removed it
+        return 0.0
 
 
 def log(folder: str, event: str, reason: str) -> None:
