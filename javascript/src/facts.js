@@ -47,6 +47,17 @@ export class Facts {
   }
 
   /**
+   * Notes that a person found a fact right: its confidence becomes 1.
+   *
+   * @param {string} id
+   * @param {CallOptions} [options]
+   * @returns {Promise<Schemas['MemoryObject']>}
+   */
+  confirm(id, options) {
+    return bodyOf(this.#http.POST('/v1/memories/{id}/confirm', { params: { path: { id } }, ...options }));
+  }
+
+  /**
    * Takes a fact back, so that what it superseded holds again.
    *
    * @param {string} id

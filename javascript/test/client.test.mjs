@@ -83,6 +83,7 @@ test('the versions of a fact', async () => {
   assert.ok((await memoranda.facts.timeline({ scopes: ['user:cem'] })).data.some((chain) => chain.id === id));
   assert.deepEqual((await memoranda.facts.history(id)).data.map((version) => version.memory.id), [id]);
   assert.deepEqual((await memoranda.facts.consolidate({ scopes: ['user:cem'] })).merged, []);
+  assert.equal((await memoranda.facts.confirm(id)).confidence, 1);
   assert.deepEqual((await memoranda.facts.undo(id)).restored, []);
 });
 

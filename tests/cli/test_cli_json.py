@@ -56,6 +56,7 @@ def walk(run: Any, write: Callable[[str, str], Path]) -> set[str]:
     assert {one["content"] for one in told("facts")["data"]} == {FACT, "Mara prefers black tea"}
     assert told("facts", "list", "--tag", "preference")["data"]
     assert told("facts", "history", fact)["data"][0]["live"]
+    assert told("facts", "confirm", fact)["confidence"] == 1.0
     assert told("facts", "undo", fact)["undone"] is None
     told("facts", "consolidate")
     told("facts", "sweep")

@@ -116,6 +116,9 @@ def test_undo_and_forget_a_fact(page: Seen, server: Process) -> None:
     id_ = fact(page, "Zoe lives in Lima.", "2025-02-01", user_id="zoe")
     shown = page.open(f"/facts?who=user:zoe&id={id_}")
     shown.get_by_text("1 of 2 facts hold").wait_for()
+    shown.get_by_role("button", name="Confirm").click()
+    shown.locator(".detail .badge", has_text="Confirmed").wait_for()
+    assert shown.get_by_role("button", name="Confirm").count() == 0
     shown.get_by_role("button", name="Undo last change").click()
     shown.locator(".detail .badge", has_text="Held at no time").wait_for()
     shown.locator(".vrow", has_text="Zoe lives in Oslo.").get_by_text("Holds").wait_for()

@@ -58,7 +58,7 @@ def test_facts_are_apart(talk: Any, another: Callable[[], Any]) -> None:
     assert talk.live() == ["Mara lives in Munich", "Ben lives in Oslo"]
     mine = talk.known("Mara lives in Munich").id
     for facts in (talk.by("ben")[0], other.facts):
-        for asked in (facts.history, facts.undo):
+        for asked in (facts.history, facts.undo, facts.confirm):
             with pytest.raises(NotFound):
                 asked(mine)
     assert len(talk.by("mara")[0].history(mine).data) == 1
@@ -119,6 +119,31 @@ def test_undo_takes_the_last_change_back_once(talk: Any) -> None:
     assert talk.live() == ["Mara moved to Berlin"]
     assert talk.facts.undo(talk.known("Mara moved to Berlin").id).restored == [middle.id]
     assert talk.facts.undo(talk.memories.add("a note").memory.id).undone is None
+
+
+def test_a_confirmed_fact_is_sure_until_another_takes_its_place(talk: Any) -> None:
+    talk.say("I live in Munich.", "2024-01-01")
+    munich = talk.known("Mara lives in Munich")
+    assert munich.confidence <= 0.9
+    confirmed = talk.facts.confirm(munich.id)
+    assert (confirmed.confidence, confirmed.access_count) == (1.0, munich.access_count + 1)
+    assert talk.facts.confirm(munich.id).access_count == munich.access_count + 2
+    (version,) = talk.facts.history(munich.id).data
+    assert [change.what for change in version.changes] == ["confirmed"]
+    talk.say("I live in Hamburg.", "2024-02-01")
+    hamburg = talk.known("Mara lives in Hamburg")
+    with pytest.raises(Conflict, match=f"{hamburg.id} took its place"):
+        talk.facts.confirm(munich.id)
+    assert talk.facts.undo(hamburg.id).restored == [munich.id]
+    with pytest.raises(Conflict, match="has ended"):
+        talk.facts.confirm(hamburg.id)
+    assert talk.facts.confirm(munich.id).confidence == 1.0
+    assert talk.facts.undo(munich.id).undone == hamburg.id  # still the last change
+    talk.memories.update(munich.id, archived=True)
+    with pytest.raises(Conflict, match="is archived"):
+        talk.facts.confirm(munich.id)
+    with pytest.raises(NotFound, match="no fact 'mem_"):
+        talk.facts.confirm(talk.memories.add("a note").memory.id)
 
 
 def test_a_fact_goes_with_its_last_message(talk: Any) -> None:

@@ -147,6 +147,7 @@ def probes() -> list[tuple[str, str, Any]]:
         ("GET", "/v1/sessions/{session}/messages?after={message}", None),
         ("GET", "/v1/memories/{message}", None),
         ("GET", "/v1/memories/{fact}/history", None),
+        ("POST", "/v1/memories/{fact}/confirm", None),
         ("POST", "/v1/memories/{fact}/undo", None),
         ("DELETE", "/v1/memories/{fact}", None),
         ("GET", "/api/v1/upload-ask/documents/{document}", None),

@@ -33,11 +33,17 @@ def test_facts_are_joined_told_of_and_taken_back(house: Any) -> None:
         False,
         "consolidated",
     )
+    sure = ask("POST", f"{merged['id']}/confirm")
+    assert (sure["object"], sure["id"], sure["confidence"]) == ("memory", merged["id"], 1.0)
     undone = {"object": "memory.undone", "id": ids[1], "undone": merged["id"], "restored": ids}
     assert ask("POST", f"{ids[1]}/undo") == undone
     assert ask("POST", f"{ids[1]}/undo") == undone
     listed = house.request("GET", "/v1/memories", params={"kinds": "fact", "order": "asc"}).json()["data"]
     assert [row["content"] for row in listed] == TEXTS
-    for method, path in (("GET", "mem_none/history"), ("POST", "mem_none/undo")):
+    for method, path in (
+        ("GET", "mem_none/history"),
+        ("POST", "mem_none/undo"),
+        ("POST", "mem_none/confirm"),
+    ):
         assert house.request(method, f"/v1/memories/{path}").status_code == 404
     assert house.request("POST", "/v1/memories/consolidate", json={"kind": "fact"}).status_code == 400

@@ -114,6 +114,7 @@ CASES: dict[str, Case] = {
         Ask(query=(("at", "2030-01-01"), ("scopes", "session:s"))),
     ],
     "GET /v1/memories/{id}/history": none,
+    "POST /v1/memories/{id}/confirm": none,
     "POST /v1/memories/{id}/undo": none,
     "GET /v1/memories/{id}": none,
     "PATCH /v1/memories/{id}": lambda id_: [Ask({"content": "changed thing"}), Ask({"archived": True})],

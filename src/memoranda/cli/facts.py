@@ -1,4 +1,4 @@
-"""`memoranda facts`: list facts, show their versions and what held when, extract, consolidate, undo, archive."""
+"""`memoranda facts`: list facts, show their versions and which were valid when, extract, confirm, undo, archive."""
 
 from __future__ import annotations
 
@@ -125,6 +125,14 @@ def _version_lines(version: FactVersion) -> Iterator[str]:
         why = f": {change.why}" if change.why else ""
         others = f" by {', '.join(change.ids)}" if change.ids else ""
         yield plain(f"    {change.at:%Y-%m-%d %H:%M} {change.what}{others}{why}")
+
+
+@app.command("confirm")
+@common_options()
+def confirm(invocation: Invocation, id_: Id) -> None:
+    """Say that a fact is right: its confidence becomes 1."""
+    fact = invocation.product.facts.confirm(id_)
+    invocation.show(fact, f"confirmed  {memory_line(fact)}")
 
 
 @app.command("undo")

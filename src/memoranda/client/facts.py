@@ -14,7 +14,7 @@ from memoranda.facts.facts import Consolidated, Extracted
 from memoranda.facts.history import FactHistory, Undone
 from memoranda.facts.maintenance import Swept
 from memoranda.facts.timeline import Timeline
-from memoranda.types import SelectionFields
+from memoranda.types import Memory, SelectionFields
 
 AT = "/v1/memories"
 
@@ -58,6 +58,10 @@ class ClientFacts:
     def history(self, id: str) -> FactHistory:
         """See `Facts.history`."""
         return msgspec.json.decode(self._wire.call("GET", f"{_path(id)}/history"), type=FactHistory)
+
+    def confirm(self, id: str) -> Memory:
+        """See `Facts.confirm`."""
+        return msgspec.json.decode(self._wire.call("POST", f"{_path(id)}/confirm"), type=Memory)
 
     def undo(self, id: str) -> Undone:
         """See `Facts.undo`."""

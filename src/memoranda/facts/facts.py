@@ -1,4 +1,4 @@
-"""Facts of one subject: extract, consolidate, timeline, history, undo, sweep."""
+"""Facts of one subject: extract, consolidate, timeline, history, confirm, undo, sweep."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memoranda.errors import Forbidden, ModelUnavailable, NotFound
 from memoranda.facts import consolidation
 from memoranda.facts.consolidation import Fact
 from memoranda.facts.extraction import Extraction
-from memoranda.facts.history import FactHistory, Undone, undo, version_of, versions_of
+from memoranda.facts.history import FactHistory, Undone, confirm, undo, version_of, versions_of
 from memoranda.facts.maintenance import Swept, sweep
 from memoranda.facts.merging import Bounds
 from memoranda.facts.neighbours import FACT, PURPOSE
@@ -223,6 +223,25 @@ class Facts:
             return undo(w, row)
 
         return await self._core.threads.result(self._core.store.transact(tenant, work))
+
+    async def confirm(self, id: str) -> Memory:
+        """Note that a person found a fact right: its confidence becomes 1, it counts as used now, and its history says
+        so. Doing it again adds a use. Return the fact.
+
+        Raises:
+            NotFound: no such fact for this subject.
+            Conflict: it is not valid any more.
+        """
+        must_write(self.subject)
+        tenant, mine = self.subject.tenant_id, visible_to(self.subject)
+
+        def work(w: Writing) -> Record:
+            row = fetch_ids(w.c, tenant, [id]).get(id)
+            if row is None or row.kind != "fact" or not matches(mine, attributes(row)):
+                raise NotFound(f"no fact {id!r}")
+            return confirm(w, row)
+
+        return to_memory(await self._core.threads.result(self._core.store.transact(tenant, work)))
 
     async def sweep(self) -> Swept:
         """Archive facts unused for too long, and of too many facts the least valuable; else this runs every hour.

@@ -1,4 +1,4 @@
-"""The versions of a fact, and undoing its last change."""
+"""The versions of a fact; confirming it, and undoing its last change."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from datetime import datetime
 import msgspec
 
 from memoranda.clock import moment, now_micros
+from memoranda.errors import Conflict
 from memoranda.facts import versions
 from memoranda.facts.versions import FactChange
 from memoranda.storage.sql.base import Connection
@@ -81,6 +82,21 @@ def version_of(row: Record) -> FactVersion:
     )
 
 
+def confirm(w: Writing, row: Record) -> Record:
+    """Confirm a fact, and return it as it is then.
+
+    Raises:
+        Conflict: it is not valid any more.
+    """
+    now = now_micros()
+    if row.superseded_by is not None:
+        raise Conflict(f"{row.id}: {row.superseded_by} took its place; confirm that, or undo it first")
+    ended = row.invalid_at is not None and row.invalid_at <= now
+    if ended or row.archived_at is not None:
+        raise Conflict(f"{row.id}: it {'has ended' if ended else 'is archived'}; restore it first")
+    return w.mark([row.seq], lambda fact: versions.confirmed(fact, now))[0]
+
+
 def undo(w: Writing, row: Record) -> Undone:
     """Undo the last change among the versions of `row`: the facts that the last one replaced are valid again, and it
     is valid at no time. Without such a change, or if it is undone already, nothing changes."""
@@ -126,7 +142,7 @@ def _taken_back_last(w: Writing, head: Record) -> Record | None:
     """Return the fact that was undone already, if that is the last change of a version."""
     if versions.is_undone(head):
         return head
-    changes = versions.changes_of(head)
+    changes = [change for change in versions.changes_of(head) if change.what != "confirmed"]
     if not changes or changes[-1].what != "restored" or not changes[-1].ids:
         return None
     by = fetch_ids(w.c, w.tenant, changes[-1].ids[:1]).get(changes[-1].ids[0])

@@ -17,14 +17,14 @@ from memoranda.clock import moment
 from memoranda.store.rows import Record
 from memoranda.text.json import compact_json
 
-What = Literal["superseded", "consolidated", "restored", "undone"]
+What = Literal["superseded", "consolidated", "restored", "undone", "confirmed"]
 KEPT = 20
 
 
 class FactChange(msgspec.Struct, kw_only=True):
     """What became of a version of a fact. `superseded`: by those of `ids`, because it was contradicted or stated more
     exactly (`why`); `consolidated` into them; `restored` when they went or were taken back; `undone`: taken back, so
-    that they hold again."""
+    that they hold again; `confirmed` by a person."""
 
     at: datetime
     what: What
@@ -107,3 +107,10 @@ def restored(row: Record, ids: Sequence[str], now: int, why: str) -> Record:
 def taken_back(row: Record, ids: Sequence[str], now: int) -> Record:
     """Return the row as undone: valid at no time, and not looked up."""
     return noted(put(row._replace(invalid_at=start_of(row)), {"undone": True}), now, "undone", None, ids)
+
+
+def confirmed(row: Record, now: int) -> Record:
+    """Return the row as confirmed: with full confidence, and used now. Its last change says so once."""
+    sure = row._replace(confidence=1.0, access_count=row.access_count + 1, last_accessed_at=now)
+    last = changes_of(row)[-1:]
+    return sure if last and last[0].what == "confirmed" else noted(sure, now, "confirmed", None, [])

@@ -1,10 +1,11 @@
-"""Facts: extraction from a session, consolidation, archiving, and the versions of a fact and their undoing."""
+"""Facts: extraction from a session, consolidation, archiving, and the versions of a fact, confirmed or undone."""
 
 from __future__ import annotations
 
 from memoranda.server import wire_facts as wire
 from memoranda.server.memories import as_wire, selected
 from memoranda.server.route import Call, Route
+from memoranda.server.wire import MemoryObject
 
 
 async def consolidate(call: Call[wire.ConsolidateBody, None]) -> wire.Consolidation:
@@ -35,6 +36,10 @@ async def timeline(call: Call[None, wire.TimelineQuery]) -> wire.FactTimeline:
     return as_wire(found, wire.FactTimeline)
 
 
+async def confirm(call: Call[None, None]) -> MemoryObject:
+    return as_wire(await call.facts.confirm(call.id), MemoryObject)
+
+
 async def undo(call: Call[None, None]) -> wire.UndoneFact:
     return as_wire(await call.facts.undo(call.id), wire.UndoneFact)
 
@@ -55,5 +60,6 @@ ROUTES = (
         long=True,
     ),
     Route("GET", f"{AT}/{{id}}/history", "The versions of a fact", history, "read", wire.FactVersions),
+    Route("POST", f"{AT}/{{id}}/confirm", "Say that a fact is right", confirm, "write", MemoryObject),
     Route("POST", f"{AT}/{{id}}/undo", "Take the last change of a fact back", undo, "write", wire.UndoneFact),
 )  # fmt: skip

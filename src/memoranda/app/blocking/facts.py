@@ -18,5 +18,6 @@ class BlockingFacts:
     consolidate = blocking(Facts.consolidate)
     timeline = blocking(Facts.timeline)
     history = blocking(Facts.history)
+    confirm = blocking(Facts.confirm)
     undo = blocking(Facts.undo)
     sweep = blocking(Facts.sweep)

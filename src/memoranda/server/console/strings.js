@@ -256,6 +256,8 @@ export const t = {
     archived: "Archived",
     versions: /** @param {number} n */ (n) => count(n, "version", "versions"),
     from: /** @param {string} a @param {string | null} b */ (a, b) => (b === null ? `since ${a}` : `${a} – ${b}`),
+    confirm: "Confirm",
+    confirmed: "Confirmed",
     undo: "Undo last change",
     undoneToast: "The last change was undone",
     nothingToUndo: "There is no change to undo",

@@ -37,16 +37,19 @@ export function Detail({ id, onClose, onChanged }) {
 
 /** @param {{ version: Version, all: Version[], onChanged: () => void, onForgotten: () => void }} props */
 function Shown({ version, all, onChanged, onForgotten }) {
-  const { memory, live } = version;
+  const { memory, live, changes } = version;
+  const confirmed = changes.at(-1)?.what === "confirmed";
   const [asking, setAsking] = useState(false);
   return html`
     <div class="detail-badges"><${Badge} tone=${live ? "good" : ""}>${stateOf(version)}<//>
+      ${confirmed && html`<${Badge} tone="good">${t.facts.confirmed}<//>`}
       <span class="quiet">${spanOf(version)}</span></div>
     <div class="content-text">${memory.content}</div>
     <p class="quiet fact-meta">${t.facts.confidence} ${memory.confidence.toFixed(2)}
       ${memory.user_id !== null && html` · <a class="mono" href=${address("facts", { who: `user:${memory.user_id}`, id: memory.id })}>user:${memory.user_id}</a>`}
       ${" "}<${Tags} tags=${memory.tags} /></p>
     <div class="actions">
+      ${live && memory.archived_at === null && !confirmed && html`<${Button} small icon="check" onClick=${() => void confirm(memory, onChanged)}>${t.facts.confirm}<//>`}
       <${Button} small icon="restore" onClick=${() => void undo(memory, onChanged)}>${t.facts.undo}<//>
       <a href=${address("memories", { id: memory.id })}>${t.facts.memory}</a>
       <span class="spring" />
@@ -86,6 +89,13 @@ function Step({ version, current }) {
     }}>${memory.content}</a>`}</p>
     <p class="quiet">${stateOf(version)} · ${spanOf(version)}${reason && !live && html` · ${t.facts.next} ${reason}`}</p>
   </li>`;
+}
+
+/** @param {Memory} memory @param {() => void} done */
+async function confirm(memory, done) {
+  const result = await post(`/v1/memories/${part(memory.id)}/confirm`, {});
+  if (!result.ok) toast(result.error.message, { bad: true });
+  else done();
 }
 
 /** @param {Memory} memory @param {() => void} done */
