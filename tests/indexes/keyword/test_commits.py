@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import threading
 
 import pytest
 
 from memoranda.errors import IndexUnavailable
-from memoranda.indexes.keyword import WordDoc
+from memoranda.indexes.keyword import WordDoc, segments
 from memoranda.indexes.keyword.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from memoranda.indexes.keyword.segments import Segments
 from memoranda.indexes.keyword.tantivy import TantivyWords
@@ -116,3 +118,32 @@ def test_another_analyzer_starts_empty(tmp_path, caplog):
     assert (again.watermark, again.count("t")) == (0, 0)
     assert "another" in caplog.text
     again.close()
+
+
+def test_a_file_that_the_end_of_a_merge_writes_is_removed_as_well(tmp_path, monkeypatch):
+    folder, calls = tmp_path / "segments", []
+    folder.mkdir()
+    (folder / "one.idx").write_bytes(b"x")
+    rmdir = os.rmdir
+
+    def late(path, **how):
+        calls.append(path)
+        if len(calls) == 1:
+            (folder / ".managed.json").write_bytes(b"[]")
+        rmdir(path, **how)
+
+    monkeypatch.setattr(os, "rmdir", late)
+    segments.remove_folder(folder)
+    assert (folder.exists(), len(calls)) == (False, 2)
+
+
+def test_a_folder_that_cannot_be_removed_is_an_error(tmp_path, monkeypatch):
+    def full(*_, **how):
+        raise OSError(errno.ENOTEMPTY, "Directory not empty")
+
+    monkeypatch.setattr(os, "rmdir", full)
+    monkeypatch.setattr(segments, "REMOVAL_PAUSE", 0.0)
+    (tmp_path / "segments").mkdir()
+    with pytest.raises(OSError, match="not empty"):
+        segments.remove_folder(tmp_path / "segments")
+    monkeypatch.undo()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import shutil
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -36,6 +37,8 @@ logger = logging.getLogger(__name__)
 FORMAT = f"tantivy 0.27, rows 2, {STAMP}"
 WRITER_BYTES = 32_000_000
 PAGE = 20_000
+REMOVALS, REMOVAL_PAUSE = 50, 0.02
+"""Attempts to remove the folder of an index, and the seconds between two."""
 COMPACT = json.JSONEncoder(separators=(",", ":"))
 
 
@@ -124,7 +127,7 @@ class Segments:
         if self._path.exists():
             check_unlocked(self._path)
             self._checkpoint.unlink(missing_ok=True)
-            shutil.rmtree(self._path)
+            remove_folder(self._path)
         self._path.mkdir()
         self._open()
         self.checkpoint(0)
@@ -236,6 +239,19 @@ class Segments:
         """Wait for merges and close the folder."""
         with available("closing"):
             self.writer.wait_merging_threads()
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder with its files. The end of a merge, which nothing waits for, may write one more meanwhile."""
+    for attempt in range(1, REMOVALS + 1):
+        try:
+            shutil.rmtree(path)
+        except OSError:
+            if attempt == REMOVALS:
+                raise
+            time.sleep(REMOVAL_PAUSE)
+        if not path.exists():
+            return
 
 
 def _document(doc: TailDoc) -> Document:
