@@ -180,7 +180,7 @@ def test_a_session_is_not_told_what_it_has_before_it(server: Process, tmp_path: 
 def test_a_transcript_may_come_after_its_stop(server: Process, tmp_path: Path) -> None:
     """Claude Code writes the transcript of a short session while its hooks run."""
     path = tmp_path / "late.jsonl"
-    write = threading.Timer(0.5, lambda: path.write_text(claude(31, "assistant", "The kettle is on.")))
+    write = threading.Timer(1.0, lambda: path.write_text(claude(31, "assistant", "The kettle is on.")))
     write.start()
     hook(
         "stop", server.folder, session_id="late", transcript_path=str(path), hook_event_name="Stop",
@@ -201,7 +201,10 @@ def test_a_session_that_ended_without_a_hook_is_observed_later(server: Process, 
     with Client(server.url) as client:
         hook("stop", server.folder, "--user", "ada", **stop)
         assert not any(one.id == "ended" for one in client.sessions.list(limit=100).data)  # it may go on
-        os.utime(path, (time.time() - 90,) * 2)
+        os.utime(path, (time.time() - 7_200,) * 2)
+        other_user = {**stop, "session_id": "third"}
+        hook("stop", server.folder, "--user", "bob", **other_user)
+        assert not any(one.id == "ended" for one in client.sessions.list(limit=100).data)  # it is ada's
         hook("stop", server.folder, "--user", "ada", **stop)
         assert contents(client, "ended") == [("user", "The blue door sticks.")], logged(server.folder)
         assert client.sessions.messages("ended").data[0].user_id == "ada"
@@ -272,7 +275,7 @@ def test_whatever_fails_the_prompt_passes(server: Process, tmp_path: Path) -> No
         (
             ["stop", "--data", str(folder)],
             b'{"session_id": "a", "transcript_path": "/none"}',
-            "FileNotFoundError",
+            "stop: there is no transcript at /none",
         ),
     ):
         done = subprocess.run(
@@ -303,9 +306,9 @@ def test_the_log_and_the_positions_are_bounded(tmp_path: Path) -> None:
     folder = tmp_path / "hooks"
     assert sum(path.stat().st_size for path in folder.iterdir()) < 2 * (LOG_BYTES + 2_000)
     for number in range(401):
-        Position(str(tmp_path), f"session {number}").save()
+        Position(str(tmp_path), f"session {number}", "").save()
     assert len([*folder.glob("*.json")]) <= 401
-    Position(str(tmp_path), "../../one more").save()
+    Position(str(tmp_path), "../../one more", "").save()
     assert len([*folder.iterdir()]) <= 402
 
 

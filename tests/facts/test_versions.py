@@ -135,7 +135,7 @@ def test_a_confirmed_fact_is_sure_until_another_takes_its_place(talk: Any) -> No
     with pytest.raises(Conflict, match=f"{hamburg.id} took its place"):
         talk.facts.confirm(munich.id)
     assert talk.facts.undo(hamburg.id).restored == [munich.id]
-    with pytest.raises(Conflict, match="has ended"):
+    with pytest.raises(Conflict, match="was taken back"):
         talk.facts.confirm(hamburg.id)
     assert talk.facts.confirm(munich.id).confidence == 1.0
     assert talk.facts.undo(munich.id).undone == hamburg.id  # still the last change

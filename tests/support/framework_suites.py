@@ -65,6 +65,12 @@ def pinned(file: Path, package: str) -> str:
     return str(version)
 
 
+def named(file: str, package: str) -> str:
+    """The version of a package of npm in a file of tests."""
+    (version,) = set(re.findall(rf'"{package}@([\d][^"]*)"', (TESTS / file).read_text("utf-8")))
+    return str(version)
+
+
 NODE, MASTRA = (
     json.loads((TESTS / "wire" / folder / "package.json").read_text("utf-8"))["dependencies"]
     for folder in ("sdks", "mastra")
@@ -75,21 +81,21 @@ SUITES = (
     Suite(
         adapter="MCP server",
         client="@modelcontextprotocol/conformance",
-        version="0.2.0-alpha.12",
+        version=named("mcp/test_conformance.py", "@modelcontextprotocol/conformance"),
         name="its scenarios that need no fixtures, of 2025-11-25 and 2026-07-28",
         files=("tests/mcp/test_conformance.py",),
     ),
     Suite(
         adapter="MCP server over stdio and HTTP",
         client="@modelcontextprotocol/client",
-        version="2.4.0",
+        version=named("mcp/test_node_clients.py", "@modelcontextprotocol/client"),
         name="tests of the server, with `sdk` 1.32.2 and `inspector` 2.12.0",
         files=("tests/mcp/test_node_clients.py",),
     ),
     Suite(
         adapter="MCP server and hooks, after `memoranda connect`",
         client="@anthropic-ai/claude-code",
-        version="2.1.197",
+        version=named("mcp/test_terminal_clients.py", "@anthropic-ai/claude-code"),
         name="sessions of Claude Code and `codex` 0.171.0, lists of `gemini-cli` 0.61.0 and `opencode` 1.18.33",
         files=("tests/mcp/test_terminal_clients.py",),
     ),
@@ -445,8 +451,8 @@ def written(page: str, row: str, order: Sequence[str]) -> str:
     before, table = page.split(HEAD)
     rows = re.match(r"(\|.*\n)*", table).group()  # type: ignore[union-attr]
     by_adapter = {_adapter(one): one for one in [*rows.splitlines(keepends=True), row]}
-    ordered = sorted(by_adapter, key=order.index)
-    return before + HEAD + "".join(by_adapter[name] for name in ordered) + table.removeprefix(rows)
+    ordered = "".join(by_adapter[name] for name in order if name in by_adapter)
+    return before + HEAD + ordered + table.removeprefix(rows)
 
 
 def _adapter(row: str) -> str:

@@ -130,7 +130,7 @@ def _version_lines(version: FactVersion) -> Iterator[str]:
 @app.command("confirm")
 @common_options()
 def confirm(invocation: Invocation, id_: Id) -> None:
-    """Say that a fact is right: its confidence becomes 1."""
+    """Confirm a fact: its confidence becomes 1."""
     fact = invocation.product.facts.confirm(id_)
     invocation.show(fact, f"confirmed  {memory_line(fact)}")
 

@@ -141,8 +141,8 @@ class Extraction:
     async def extract(
         self, tenant: str, session: str, anew: Sequence[str] | None = None, job: str | None = None
     ) -> Learned:
-        """Extract facts from the messages of a session since the last time, or from the messages `anew`, for a `job`
-        of their own.
+        """Extract facts from the messages of a session since the last time, or from the messages `anew`; `job`
+        is the id of the job that is about these.
 
         Raises:
             ModelError: the model gave no answer that could be used; what it answered before is kept.
@@ -348,7 +348,9 @@ class Extraction:
                 message that is changed while it is read; from here on one is.
         """
         session = batch.session
-        if batch.upto is not None:
+        if batch.upto is None:
+            w.draw(1)  # writers of other processes wait
+        else:
             key = [batch.upto, session.rev, w.tenant, session.id, session.facts_seq]
             if not w.c.run("read_facts", key):
                 raise Moved

@@ -91,9 +91,12 @@ def confirm(w: Writing, row: Record) -> Record:
     now = now_micros()
     if row.superseded_by is not None:
         raise Conflict(f"{row.id}: {row.superseded_by} took its place; confirm that, or undo it first")
-    ended = row.invalid_at is not None and row.invalid_at <= now
-    if ended or row.archived_at is not None:
-        raise Conflict(f"{row.id}: it {'has ended' if ended else 'is archived'}; restore it first")
+    if versions.is_undone(row):
+        raise Conflict(f"{row.id}: it was taken back; state it again")
+    if row.invalid_at is not None and row.invalid_at <= now:
+        raise Conflict(f"{row.id}: it has ended")
+    if row.archived_at is not None:
+        raise Conflict(f"{row.id}: it is archived; take it out of the archive first")
     return w.mark([row.seq], lambda fact: versions.confirmed(fact, now))[0]
 
 

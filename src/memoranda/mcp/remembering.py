@@ -219,7 +219,11 @@ async def forget(caller: Caller, asked: Forget) -> ForgetResult:
     preview = await caller.memories.preview_forget(examples=SHOWN, **selection)
     shown = [memory for kind in preview.kinds for memory in kind.examples]
     matching = preview.counts.get("memories", 0)
-    return _listed(matching, shown[:SHOWN], preview.counts, says if matching or asked.tags is None else None)
+    if not preview.counts:
+        says = "nothing is stored of this; with confirm=true it is erased from the records of jobs, too"
+    return _listed(
+        matching, shown[:SHOWN], preview.counts, says if preview.counts or not asked.tags else None
+    )
 
 
 async def _about(caller: Caller, query: str) -> list[Memory]:

@@ -67,11 +67,11 @@ class Background:
 
     async def _job(self, job: Job) -> dict[str, Any] | None:
         id_ = job.payload.get("id", "")
-        unwanted = self._starting[id_] = asyncio.Event()
+        cancelled = self._starting[id_] = asyncio.Event()
         try:
-            begun = await self._begin(job, unwanted)
+            begun = await self._begin(job, cancelled)
         finally:
-            if self._starting.get(id_) is unwanted:
+            if self._starting.get(id_) is cancelled:
                 del self._starting[id_]
         if not isinstance(begun, Keeping):
             return begun
@@ -86,9 +86,9 @@ class Background:
                 del self._keeping[id_]
         return {"status": begun.run.response.status}
 
-    async def _begin(self, job: Job, unwanted: asyncio.Event) -> Keeping | dict[str, Any] | None:
-        """Start a response; return the result of the job if there is nothing to make, or if meanwhile it became
-        `unwanted`: the model is not asked."""
+    async def _begin(self, job: Job, cancelled: asyncio.Event) -> Keeping | dict[str, Any] | None:
+        """Start a response; return the result of the job if there is nothing to make, or if meanwhile it is
+        `cancelled`: the model is not asked."""
         row, events = await self._row_and_events(job)
         if row is None or not row.live:
             return None
@@ -100,8 +100,9 @@ class Background:
         subject = msgspec.convert(job.payload["subject"], Subject)
         first = events[-1]["sequence_number"] + 1 if events else 0
         run = await self._resume(subject, request, response_of(row), first)
-        if unwanted.is_set():
+        if cancelled.is_set():
             await run.leave()
+            await self._end(row, lambda ended: ended.cancelled())  # if whoever cancelled it could not
             return {"status": "cancelled"}
         keeping = self._keeping[row.id] = Keeping(self._core, run, row)
         return keeping
@@ -148,8 +149,8 @@ class Background:
         Raises:
             MemorandaError: its end was not stored.
         """
-        if (unwanted := self._starting.get(row.id)) is not None:
-            unwanted.set()
+        if (cancelled := self._starting.get(row.id)) is not None:
+            cancelled.set()
         if (keeping := self._keeping.get(row.id)) is None:
             await self._end(row, lambda run: run.cancelled())
             return

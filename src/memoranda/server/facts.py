@@ -60,6 +60,6 @@ ROUTES = (
         long=True,
     ),
     Route("GET", f"{AT}/{{id}}/history", "The versions of a fact", history, "read", wire.FactVersions),
-    Route("POST", f"{AT}/{{id}}/confirm", "Say that a fact is right", confirm, "write", MemoryObject),
+    Route("POST", f"{AT}/{{id}}/confirm", "Confirm a fact", confirm, "write", MemoryObject),
     Route("POST", f"{AT}/{{id}}/undo", "Take the last change of a fact back", undo, "write", wire.UndoneFact),
 )  # fmt: skip

@@ -68,14 +68,15 @@ def _context_for(options: Options, event_input: dict[str, Any]) -> str:
     from memoranda.cli.hooks import prompt_context
     from memoranda.cli.hooks.server import server_of
 
+    session_id = str(event_input.get("session_id") or event_input.get("conversation_id") or "")
+    position = Position(options.folder, session_id, options.owner)
+    if (path := event_input.get("transcript_path")) and os.path.isdir(options.folder):
+        position.follow(path)
+        position.save()  # whatever becomes of this call, a later one finds the transcript
     server = server_of(options, LIMITS[options.event])
     if server is None:
         return ""
-    session_id = str(event_input.get("session_id") or event_input.get("conversation_id") or "")
-    position = Position(options.folder, session_id)
     parts = []
-    if path := event_input.get("transcript_path"):
-        position.follow(path)
     introduces = options.event == "session-start" or not position.introduced
     if introduces:
         parts.append(prompt_context.introduction(server, options, session_id))

@@ -21,6 +21,8 @@ SECONDS = 60.0
 PATIENCE, PAUSE = 2.0, 0.05
 """Seconds within which a client writes the last message into its transcript, and those between two looks. Claude Code
 calls its hooks before (https://code.claude.com/docs/en/hooks, `last_assistant_message`)."""
+CATCH_UP = 5.0
+"""Seconds after which a hook begins with no more transcripts of other sessions."""
 WRONG = (400, 409, 413, 422)
 """Statuses of a request with a message that cannot be kept."""
 Observe = Callable[[list[Message], dict[str, str]], None]
@@ -28,7 +30,8 @@ Observe = Callable[[list[Message], dict[str, str]], None]
 
 
 def observe_new(options: Options, given: dict[str, Any]) -> None:
-    """Observe what is new in the transcript that a hook's input names.
+    """Observe what is new in the transcript that a hook's input names, and then, for a while, in those of sessions that
+    ended without a hook.
 
     Raises:
         OSError: the transcript cannot be read, or the server does not answer.
@@ -38,17 +41,29 @@ def observe_new(options: Options, given: dict[str, Any]) -> None:
     session_id, path = given.get("session_id"), given.get("transcript_path")
     if not session_id or not path:
         return
-    position = Position(options.folder, session_id)
+    position = Position(options.folder, session_id, options.owner)
     position.follow(path)
     _await_last(position, given.get("last_assistant_message") or given.get("prompt_response"))
+    position.absent = not os.path.exists(path)
+    if os.path.isdir(options.folder):
+        position.save()
     with ExitStack() as stack:
         observer = Observer(options, stack)
-        _observe_from(position, observer)
+        if position.absent:
+            log(options.folder, options.event, f"there is no transcript at {path}")
+        else:
+            _observe_from(position, observer)
         if options.event == "compact":  # from here on the client has no longer before it what was said
             position.ids = []
             position.save()
-        for left in others_left(options.folder, session_id):
-            _observe_from(left, observer)
+        end = time.monotonic() + CATCH_UP
+        for left in others_left(options.folder, position):
+            if time.monotonic() > end:
+                break
+            try:
+                _observe_from(left, observer)
+            except Exception as exc:  # one that cannot be read hides no other
+                log(options.folder, options.event, f"{left.transcript}: {type(exc).__name__}: {exc}")
 
 
 def _observe_from(position: Position, observer: Observer) -> None:
@@ -63,14 +78,14 @@ def _observe_from(position: Position, observer: Observer) -> None:
 
 
 def _await_last(position: Position, last: str | None) -> None:
-    """Wait until the transcript has the last message. One that has nothing new at all had it the last time; a new
-    transcript may not even be there yet."""
+    """Wait until the transcript has the last message. One that has nothing new at all had it the last time; a new one
+    may not even be there yet, and one that never came is not waited for again."""
     end = time.monotonic() + PATIENCE
-    while last and time.monotonic() < end:
+    while last and not position.absent and time.monotonic() < end:
         if os.path.exists(position.transcript):
             new = list(messages_after(position.transcript, position.offset, position.session_id))
             texts = [message["content"] for message, _ in new if message is not None]
-            if not new or any(text in last or last in text for text in texts[-1:]):
+            if (not new and position.offset) or any(text in last or last in text for text in texts[-1:]):
                 return
         time.sleep(PAUSE)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, NamedTuple
+
+from memoranda.text.hashing import digest
 
 if TYPE_CHECKING:
     from memoranda.config.sections import Config
@@ -37,6 +40,11 @@ class Options(NamedTuple):
         if self.data is not None:
             overrides["data"] = self.data
         return load(None if self.config is None else Path(self.config), overrides=overrides)
+
+    @property
+    def owner(self) -> str:
+        """A digest of whom messages are stored for: the user, and the key or configuration that says the tenant."""
+        return digest(*map(str, (self.user, self.config, self.settings, os.environ.get("MEMORANDA_KEY"))))
 
     @property
     def folder(self) -> str:

@@ -1,7 +1,8 @@
 """What hooks store beside the memories: a log of failures, and how far each transcript was read.
 
 It is in the folder `hooks` of the data folder, which is no part of what the application manages there
-(`storage.data_lock.PARTS`). Losing it costs a second reading of transcripts, which changes nothing.
+(`storage.data_lock.PARTS`). Losing it costs a second reading of transcripts, which changes nothing, and the end of
+sessions that ended without a hook.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ SESSIONS = 200
 """Sessions whose positions are there at least; the oldest of twice as many are removed."""
 RECENT = 20
 """Sessions whose transcripts are looked at again when another session stops."""
-QUIET = 60.0
+QUIET = 3_600.0
 """Seconds without a change after which a transcript is taken to be that of a session that has ended."""
 IDS = 200
 """Ids of the last messages of a session that a prompt excludes, because the client has them before it."""
@@ -26,13 +27,14 @@ IDS = 200
 
 class Position:
     """How far the transcript of a session was read, in bytes. `ids` are its last messages, `introduced` says whether
-    the session got the introduction."""
+    the session got the introduction, `absent` whether a hook waited for a transcript that never came. `owner` is a
+    digest of whom its messages are stored for."""
 
-    def __init__(self, folder: str, session_id: str) -> None:
+    def __init__(self, folder: str, session_id: str, owner: str) -> None:
         name = "".join(c if c.isalnum() or c in "-_" else "_" for c in session_id)[:100]
         self._path = os.path.join(folder, FOLDER, f"{name}.json")
-        self.session_id = session_id
         self.transcript = ""
+        self.absent = False
         self.offset = 0
         self.ids: list[str] = []
         self.introduced = False
@@ -41,15 +43,17 @@ class Position:
                 self.__dict__.update(json.load(file))
         except (OSError, ValueError):
             pass  # a new session, or a file that was cut short: it is read from its beginning again
+        self.session_id, self.owner = session_id, owner
 
     def follow(self, transcript: str) -> None:
         """Read this transcript from now on, from its beginning if it is another one."""
         if self.transcript != transcript:
-            self.transcript, self.offset = transcript, 0
+            self.transcript, self.offset, self.absent = transcript, 0, False
 
     @property
     def left(self) -> bool:
-        """True if the transcript has more, and nothing was added for a while: its session ended without a hook."""
+        """True if the transcript has more, and nothing was added for a long time: its session has ended, most
+        likely."""
         try:
             found = os.stat(self.transcript)
         except OSError:
@@ -70,13 +74,15 @@ class Position:
             _prune(os.path.dirname(self._path))
 
 
-def others_left(folder: str, session_id: str) -> list[Position]:
-    """Return the positions of other sessions whose transcripts have more, of those that were read last."""
+def others_left(folder: str, own: Position) -> list[Position]:
+    """Return the positions of other sessions of the same owner whose transcripts have more, of those that were read
+    last, the newest first."""
     found = []
-    for path in _by_age(os.path.join(folder, FOLDER))[-RECENT:]:
+    for path in reversed(_by_age(os.path.join(folder, FOLDER))[-RECENT:]):
         with suppress(OSError, ValueError), open(path, encoding="utf-8") as file:
-            known = json.load(file).get("session_id", "")
-            found += [Position(folder, known)] if known not in ("", session_id) else []
+            known = json.load(file)
+            if known.get("owner") == own.owner and known.get("session_id") not in (None, own.session_id):
+                found.append(Position(folder, known["session_id"], own.owner))
     return [position for position in found if position.left]
 
 
@@ -85,13 +91,14 @@ def _prune(folder: str) -> None:
     paths = _by_age(folder)
     if len(paths) > 2 * SESSIONS:
         for path in paths[:-SESSIONS]:
-            os.unlink(path)
+            with suppress(FileNotFoundError):  # another hook removes them, too
+                os.unlink(path)
 
 
 def _by_age(folder: str) -> list[str]:
     """Return the files of positions, the oldest first."""
-    names = [name for name in os.listdir(folder) if name.endswith(".json")] if os.path.isdir(folder) else []
-    return sorted((os.path.join(folder, name) for name in names), key=_changed)
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    return sorted((os.path.join(folder, name) for name in names if not name.startswith(LOG)), key=_changed)
 
 
 def _changed(path: str) -> float:

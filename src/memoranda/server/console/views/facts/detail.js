@@ -38,7 +38,7 @@ export function Detail({ id, onClose, onChanged }) {
 /** @param {{ version: Version, all: Version[], onChanged: () => void, onForgotten: () => void }} props */
 function Shown({ version, all, onChanged, onForgotten }) {
   const { memory, live, changes } = version;
-  const confirmed = changes.at(-1)?.what === "confirmed";
+  const confirmed = changes.at(-1)?.what === "confirmed" && memory.confidence === 1;
   const [asking, setAsking] = useState(false);
   return html`
     <div class="detail-badges"><${Badge} tone=${live ? "good" : ""}>${stateOf(version)}<//>
@@ -49,7 +49,7 @@ function Shown({ version, all, onChanged, onForgotten }) {
       ${memory.user_id !== null && html` · <a class="mono" href=${address("facts", { who: `user:${memory.user_id}`, id: memory.id })}>user:${memory.user_id}</a>`}
       ${" "}<${Tags} tags=${memory.tags} /></p>
     <div class="actions">
-      ${live && memory.archived_at === null && !confirmed && html`<${Button} small icon="check" onClick=${() => void confirm(memory, onChanged)}>${t.facts.confirm}<//>`}
+      ${stateOf(version) === t.facts.holds && !past(version) && !confirmed && html`<${Button} small icon="check" onClick=${() => void confirm(memory, onChanged)}>${t.facts.confirm}<//>`}
       <${Button} small icon="restore" onClick=${() => void undo(memory, onChanged)}>${t.facts.undo}<//>
       <a href=${address("memories", { id: memory.id })}>${t.facts.memory}</a>
       <span class="spring" />
@@ -61,6 +61,9 @@ function Shown({ version, all, onChanged, onForgotten }) {
     <ol class="timeline">${[...all].reverse().map((one) => html`<${Step} key=${one.memory.id} version=${one} current=${one.memory.id === memory.id} />`)}</ol>
     ${asking && html`<${Confirm} title=${t.facts.forgetTitle} body=${t.facts.forgetBody} action=${t.facts.forget} onConfirm=${() => void forget(memory, onForgotten)} onClose=${() => setAsking(false)} />`}`;
 }
+
+/** @param {Version} version */
+const past = ({ ends }) => ends !== null && Date.parse(ends) <= Date.now();
 
 /** @param {Version} version */
 const nowhere = ({ begins, ends }) => begins !== null && ends !== null && Date.parse(ends) <= Date.parse(begins);
