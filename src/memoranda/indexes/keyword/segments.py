@@ -37,6 +37,8 @@ logger = logging.getLogger(__name__)
 FORMAT = f"tantivy 0.27, rows 2, {STAMP}"
 WRITER_BYTES = 32_000_000
 PAGE = 20_000
+NO_TAG = "none"
+"""A tag that no document has: the first letters of tags are others."""
 REMOVALS, REMOVAL_PAUSE = 50, 0.02
 """Attempts to remove the folder of an index, and the seconds between two."""
 COMPACT = json.JSONEncoder(separators=(",", ":"))
@@ -136,8 +138,17 @@ class Segments:
         self.index = Index(_schema(), str(self._path))
         self.index.register_tokenizer("terms", TextAnalyzerBuilder(Tokenizer.whitespace()).build())
         self.index.config_reader("manual")
-        self.writer: IndexWriter = self.index.writer(WRITER_BYTES, 1)
+        self._open_writer()
         self._reload()
+
+    def _open_writer(self) -> None:
+        """Open a writer, and begin with a deletion that matches nothing.
+
+        The first operation of a writer repeats the stamp of the last commit. A merge that starts before the next commit
+        takes such a deletion for one that is in its segments, so the document would stay (tantivy 0.27).
+        """
+        self.writer: IndexWriter = self.index.writer(WRITER_BYTES, 1)
+        self.writer.delete_documents_by_term("tag", NO_TAG)
 
     def _reload(self) -> None:
         self.index.reload()
@@ -174,7 +185,7 @@ class Segments:
         """Wait until no merge runs, then open a new writer."""
         with suppress(ValueError):  # a writer that died cannot be waited for
             self.writer.wait_merging_threads()
-        self.writer = self.index.writer(WRITER_BYTES, 1)
+        self._open_writer()
 
     def purge(self) -> None:
         """Rewrite segments with deleted documents, until no file has a word of one.
