@@ -13,6 +13,7 @@ from memoranda.indexes.keyword import WordDoc, segments
 from memoranda.indexes.keyword.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from memoranda.indexes.keyword.segments import Segments
 from memoranda.indexes.keyword.tantivy import TantivyWords
+from support.waiting import until
 
 
 class FullDisk(Segments):
@@ -67,6 +68,38 @@ def test_a_failing_commit_loses_nothing_and_is_tried_again(tmp_path, caplog):
     again = TantivyWords("", tmp_path)
     assert (again.count("t"), again.watermark) == (held, 9)
     again.close()
+
+
+class TooManyOpen(Segments):
+    """Segments whose writer cannot be opened while `full` says so."""
+
+    full = False
+
+    def _open_writer(self) -> None:
+        if self.full:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        super()._open_writer()
+
+
+class WithTooManyOpen(OnFullDisk):
+    segments_type = TooManyOpen
+
+
+def test_a_writer_that_could_not_be_opened_again_is_opened_later(tmp_path):
+    words = WithTooManyOpen("", tmp_path)
+    words.put("t", docs(1, 2))
+    words._segments.full = True
+    with pytest.raises(IndexUnavailable, match="Too many open files"):
+        words.compact()
+    words.put("t", docs(3))
+    until(lambda: words.health()["failure"], "a commit fails")
+    words._segments.full = False
+    words.remove("t", [1])
+    words.flush(4)
+    until(lambda: words.watermark == 4, "what waited is committed")
+    assert sorted(words.search("t", "thing", 9).seqs) == [2, 3]
+    assert words.health()["failure"] is None
+    words.close()
 
 
 def test_closing_on_a_full_disk_says_so_and_lets_go(tmp_path):

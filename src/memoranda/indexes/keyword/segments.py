@@ -46,10 +46,10 @@ COMPACT = json.JSONEncoder(separators=(",", ":"))
 
 @contextmanager
 def available(doing: str) -> Iterator[None]:
-    """Engine errors raised inside leave as IndexUnavailable."""
+    """Engine errors raised inside leave as IndexUnavailable; that a writer could not be opened again, too."""
     try:
         yield
-    except (ValueError, OSError) as exc:
+    except (ValueError, OSError, RuntimeError) as exc:
         raise IndexUnavailable(f"The word index failed while {doing}: {exc}") from exc
 
 
@@ -183,7 +183,7 @@ class Segments:
 
     def settle(self) -> None:
         """Wait until no merge runs, then open a new writer."""
-        with suppress(ValueError):  # a writer that died cannot be waited for
+        with suppress(ValueError, RuntimeError):  # a writer that died cannot be waited for
             self.writer.wait_merging_threads()
         self._open_writer()
 
