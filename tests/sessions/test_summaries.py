@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from operator import not_
 from typing import Any
 
 import pytest
 
 from memoranda.sessions import keeping, summarizing
+from memoranda.sessions.closing import SUMMARIZE_JOB
 from memoranda.sessions.digests import Turn, digest_of
 from memoranda.sessions.parsing import parsed
+from memoranda.sessions.rolling import Rolling
+from memoranda.store.jobs import Jobs
 from support.waiting import until
 
 ANSWER = (
@@ -56,6 +61,30 @@ def test_an_answer_of_any_shape_is_understood(answer: str, summary: str, decisio
     assert made.summary == summary
     assert made.decisions == decisions
     assert len(parsed('{"summary": "s", "topics": [' + '"t",' * 10_000 + "]}", "m", 300).topics) <= 10
+
+
+@pytest.mark.rows_in("sqlite", "postgresql")
+@pytest.mark.parametrize(("of", "step"), [(Rolling, "work"), (Jobs, "_end")])
+def test_a_session_that_is_closed_when_a_job_is_about_to_end_is_summarized(
+    chat: Any, monkeypatch: pytest.MonkeyPatch, of: type, step: str
+) -> None:
+    """The clock alone would see it minutes later: a session that is too small makes it look no sooner."""
+    reached, going_on = threading.Event(), threading.Event()
+    goes_on = getattr(of, step)
+
+    async def held(self: Any, *args: Any) -> Any:
+        if not reached.is_set() and (of is Rolling or args[0].kind == SUMMARIZE_JOB):
+            reached.set()
+            await asyncio.to_thread(going_on.wait)
+        return await goes_on(self, *args)
+
+    monkeypatch.setattr(of, step, held)
+    chat.say("too little", channel="small")
+    chat.sessions.close(chat.sessions.list(channel_id="small").data[0].id)
+    assert reached.wait(120)
+    chat.sessions.close(chat.talk())
+    going_on.set()
+    until(lambda: chat.kept("session_summary"), "the summary")
 
 
 @pytest.mark.rows_in("sqlite", "postgresql")

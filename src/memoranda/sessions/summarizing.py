@@ -76,15 +76,29 @@ class Summarizing:
         """
         telling = Telling(self.core, run.tenant, background=True)
         counts: dict[str, int] = defaultdict(int)
-        while rows := await self._pending(run.tenant, BATCH if telling.by_rules else ASKED):
-            results = await self._results(telling, run.tenant, rows)
-            for name, number in (await self._keep(run.tenant, results)).items():
-                counts[name] += number
-            await run.report(run.done + len(rows))
-            _check_away(results)
-        if self.settings.rollups:
-            counts["rollups"] = await self.rolling.work(run, telling)
-        return dict(counts)
+        while True:
+            while rows := await self._pending(run.tenant, BATCH if telling.by_rules else ASKED):
+                results = await self._results(telling, run.tenant, rows)
+                for name, number in (await self._keep(run.tenant, results)).items():
+                    counts[name] += number
+                await run.report(run.done + len(rows))
+                _check_away(results)
+            if self.settings.rollups:
+                counts["rollups"] += await self.rolling.work(run, telling)
+            last = self.core.store.db.write(lambda c: self._last(c, run), tenant=run.tenant)
+            if await self.core.threads.result(last):
+                return dict(counts)
+
+    def _last(self, c: Connection, run: Run) -> bool:
+        """Return True if nothing is pending. A session that is closed from here on gets a job of its own; until here
+        none was placed for it."""
+        c.one("draw_revs", [1])  # waits for others that close sessions
+        now = now_micros()
+        names = ("pending_sessions", "rollups_due") if self.settings.rollups else ("pending_sessions",)
+        if any(c.one(name, [run.tenant, now, 1]) for name in names):
+            return False
+        c.run("free_job_key", [run.tenant, run.id])
+        return True
 
     async def one(self, tenant: str, row: SessionRow) -> None:
         """Summarize one session now, however small it is.
