@@ -149,6 +149,23 @@ def test_a_summary_of_what_is_gone_goes_and_is_made_again(chat: Any) -> None:
 
 
 @pytest.mark.rows_in("sqlite", "postgresql")
+def test_a_session_whose_first_speaker_is_forgotten_is_the_next_ones(chat: Any) -> None:
+    """Else its new summary is one more memory of who is forgotten, and goes or stays as it happens."""
+    for i, text in enumerate(("We meet on Monday.", "The hall is booked.", "I bring the projector.")):
+        for speaker in ("ana", "bo"):
+            chat.say(f"{text} - {speaker}", at=i, user_id=speaker, speaker=speaker)
+    (session,) = chat.sessions.list(channel_id="c").data
+    chat.sessions.close(session.id)
+    assert chat.summarized(session.id).user_id == "ana"
+    chat.memories.forget(scopes=["user:ana"])
+    again = chat.summarized(session.id)
+    assert (again.user_id, again.participants, again.message_count) == ("bo", ["bo"], 3)
+    assert [(one.user_id, one.id) for one in chat.kept("session_summary")] == [("bo", again.summary_id)]
+    assert "ana" not in str(chat.rows("SELECT * FROM sessions WHERE id = ?", session.id))
+    chat.memories.forget(scopes=["user:ana"])
+    assert chat.sessions.get(session.id) == again
+
+
 def test_a_summary_that_somebody_deletes_stays_away(chat: Any) -> None:
     id = chat.talk()
     chat.sessions.close(id)

@@ -111,16 +111,18 @@ class Following:
             w.c.run("drop_session", [w.tenant, row.id])
             return False
         spoke = w.c.all("speakers_of", [w.tenant, row.id])
+        users = list(dict.fromkeys(user for _, user, _, _ in spoke if user is not None))
         open_ = row.status == "open"
         pending = not open_ and summarized(w.c, self.closing.core.config, w.tenant, row.channel_id)
         fresh = row._replace(
             rev=w.draw(1),
+            user_id=row.user_id if row.user_id in users or not users else users[0],
             started_at=started,
             ended_at=ended,
             message_count=number,
             due_at=cutting.due_at(ended, row.last_seen_at, self.closing.gap),
             participants=compact_json(list(dict.fromkeys(name_of(*who) for *who, _ in spoke))),
-            users=compact_json(list(dict.fromkeys(user for _, user, _, _ in spoke if user is not None))),
+            users=compact_json(users),
             status="open" if open_ else "closed",
             failure=None,
             pending=int(pending),
