@@ -104,6 +104,15 @@ def settle(asking: Asking) -> None:
         time.sleep(0.1)
 
 
+def compact(asking: Asking) -> None:
+    """Takes what was deleted out of the indexes: until then it counts in the mean length of a document."""
+    job = asking.call("POST", "/v1/memories/compact")
+    began = time.monotonic()
+    while (job := asking.call("GET", f"/v1/jobs/{job['id']}"))["state"] != "completed":
+        assert time.monotonic() - began < DONE, job
+        time.sleep(0.1)
+
+
 def weeks_held(asking: Asking) -> dict[tuple[str, str], int]:
     """The channels and weeks (as `2026-W10`) in which more than one session was summarized, and how many were."""
     counted: dict[tuple[str, str], int] = {}
@@ -206,4 +215,4 @@ def held(words: tuple[str, ...], texts: Sequence[str]) -> bool:
     return any(holds(words, text) for text in texts)
 
 
-__all__ = ["Asking", "Seen", "held", "initials", "look", "replay", "settle", "told", "user_of"]
+__all__ = ["Asking", "Seen", "compact", "held", "initials", "look", "replay", "settle", "told", "user_of"]
