@@ -160,20 +160,20 @@ def test_a_client_finds_the_server(home: Home, client: str) -> None:
     assert works in listed
 
 
-def test_claude_code_is_observed_and_told(home: Home) -> None:
+def test_claude_code_is_observed_and_given_context(home: Home) -> None:
     home.connect("claude-code")
     assert home.run(["claude", "-p", SAID]).strip() == ANSWER
     until(lambda: [("user", SAID), ("assistant", ANSWER)] in home.sessions(), "the session of Claude Code")
     Anthropic.bodies.clear()
 
-    def told() -> bool:
+    def has_context() -> bool:
         home.run(["claude", "-p", ASKED])
         return any(SAID in body for body in Anthropic.bodies)
 
-    until(told, "a prompt that is told in time what was said before")
+    until(has_context, "a prompt with what was said before in its context")
 
 
-def test_codex_is_observed_and_told(home: Home) -> None:
+def test_codex_is_observed_and_given_context(home: Home) -> None:
     home.connect("codex")
     provider = f'{{name="m", base_url="{home.stage.url}/v1", wire_api="responses"}}'
     command = ["codex", "exec", "--dangerously-bypass-hook-trust", "--skip-git-repo-check", "-c", "model=x"]
@@ -181,8 +181,8 @@ def test_codex_is_observed_and_told(home: Home) -> None:
     assert home.run([*command, SAID]).strip() == ANSWER
     until(lambda: [("user", SAID), ("assistant", ANSWER)] in home.sessions(), "the session of Codex")
 
-    def told() -> bool:
+    def has_context() -> bool:
         home.run([*command, ASKED])
         return SAID in json.dumps(home.stage.asked)
 
-    until(told, "a prompt that is told in time what was said before")
+    until(has_context, "a prompt with what was said before in its context")

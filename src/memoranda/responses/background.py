@@ -102,7 +102,8 @@ class Background:
         run = await self._resume(subject, request, response_of(row), first)
         if cancelled.is_set():
             await run.leave()
-            await self._end(row, lambda ended: ended.cancelled())  # if whoever cancelled it could not
+            # `cancel` may have failed to store the end
+            await self._end(row, lambda ended: ended.cancelled())
             return {"status": "cancelled"}
         keeping = self._keeping[row.id] = Keeping(self._core, run, row)
         return keeping

@@ -96,7 +96,8 @@ async def erase_summaries(run: Forgetting) -> None:
         ids = []
         for _, id_, facts_failure, summary, failure, metadata, *listed in page:
             kept = text.within(facts_failure) or text.within_json(metadata)
-            there = run.erasing or id_ not in run.shortened  # with messages, a preview takes the rest to go
+            # a preview assumes that the rest is cleared with the messages
+            there = run.erasing or id_ not in run.shortened
             if kept or (there and (text.within(summary, failure) or text.within_json(*listed))):
                 ids.append(id_)
         if ids:

@@ -45,7 +45,8 @@ MESSAGE = "message"
 Work = Callable[[Writing], Mapping[str, int]]
 """Erases rows, and returns how many by kind."""
 Found = Mapping[str, int | Collection[Hashable]]
-"""What is erased, by kind: a number of rows that no other page has, or what names rows that others may have, too."""
+"""What is erased, by kind: a number of rows that no other page contains, or identifiers of rows that other pages may
+contain as well."""
 NOTHING: Found = {}
 
 

@@ -32,9 +32,11 @@ def run_hook(words: list[str]) -> None:
             sys.stdout.write(text)
             sys.stdout.flush()
     except Exception as exc:
-        options = exc.options if isinstance(exc, WrongWords) else options
+        message = f"{type(exc).__name__}: {exc}"
+        if isinstance(exc, WrongWords):
+            options, message = exc.options, str(exc)
         with suppress(OSError):  # no place to write the log: the client goes on all the same
-            log(options.folder, options.event, f"{type(exc).__name__}: {exc}")
+            log(options.folder, options.event, message)
         sys.exit(0)
 
 

@@ -87,5 +87,7 @@ def read_options(words: list[str]) -> Options:
         wrong = "an event is missing"
     options = Options(event or "hook", settings=tuple(settings), **given)
     if wrong:
-        raise WrongWords(f"{wrong}; use one of {', '.join(EVENTS)}", options)
+        raise WrongWords(
+            f"{wrong}; use one of {', '.join(EVENTS)}, with {', '.join((*names, '--set'))}", options
+        )
     return options
