@@ -89,14 +89,28 @@ SUITES = (
         adapter="MCP server over stdio and HTTP",
         client="@modelcontextprotocol/client",
         version=named("mcp/test_node_clients.py", "@modelcontextprotocol/client"),
-        name="tests of the server, with `sdk` 1.32.2 and `inspector` 2.12.0",
+        name="tests of the server, with {} and {}".format(
+            *(
+                f"`{name}` {named('mcp/test_node_clients.py', f'@modelcontextprotocol/{name}')}"
+                for name in ("sdk", "inspector")
+            )
+        ),
         files=("tests/mcp/test_node_clients.py",),
     ),
     Suite(
         adapter="MCP server and hooks, after `memoranda connect`",
         client="@anthropic-ai/claude-code",
         version=named("mcp/test_terminal_clients.py", "@anthropic-ai/claude-code"),
-        name="sessions of Claude Code and `codex` 0.171.0, lists of `gemini-cli` 0.61.0 and `opencode` 1.18.33",
+        name="sessions of Claude Code and {}, lists of {} and {}".format(
+            *(
+                f"`{name}` {named('mcp/test_terminal_clients.py', package)}"
+                for name, package in (
+                    ("codex", "@openai/codex"),
+                    ("gemini-cli", "@google/gemini-cli"),
+                    ("opencode", "opencode-ai"),
+                )
+            )
+        ),
         files=("tests/mcp/test_terminal_clients.py",),
     ),
     Suite(
