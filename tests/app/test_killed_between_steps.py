@@ -3,6 +3,7 @@ sees neither what was deleted nor half of a change."""
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 import subprocess
@@ -23,35 +24,65 @@ from memoranda.facts import versions
 from memoranda.knowledge.values import NewStoreFile
 from memoranda.text.splitting import Chunking
 from memoranda.types import NewMemory, Subject
+from support import postgres
 from support.waiting import until
 
+ON_SQLITE = """
+from memoranda.storage.sql.sqlite import SqliteTransaction as Transaction
+
+seen = 0
+
+def changed(transaction):
+    global seen
+    before, seen = seen, transaction._raw.total_changes
+    return seen != before
+
+def has_begun(transaction):
+    return transaction._raw.execute(first).fetchone() is not None
+"""
+ON_POSTGRESQL = """
+import psycopg
+from memoranda.storage.sql.postgres import PostgresTransaction as Transaction
+
+reader = psycopg.connect(settings.pop("reader"), autocommit=True)
+reader.execute("SET search_path TO rows")
+
+def changed(transaction):
+    if transaction._pending:
+        return False
+    return transaction.raw.execute("SELECT pg_current_xact_id_if_assigned()").fetchone()[0] is not None
+
+def has_begun(transaction):
+    return reader.execute(first).fetchone() is not None
+"""
 KILLED = """
-import os, signal, sys
-from datetime import UTC, datetime
-import memoranda
+rc = memoranda.open(**settings)
 from memoranda.facts import provenance
 from memoranda.knowledge import pipeline
 from memoranda.sessions import joining, log
-from memoranda.storage.sql.sqlite import SqliteTransaction
 
-folder, left, first = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 provenance.ROWS = pipeline.ROWS = joining.ROWS = log.ROWS = 3
-commit = SqliteTransaction.commit
+commit, begun = Transaction.commit, False
 
 def counted(transaction):
-    global left, begun, seen
+    global left, begun
+    has_changed = changed(transaction)
     commit(transaction)
-    before, seen = seen, transaction._raw.total_changes
-    if seen == before:
+    if not has_changed:
         return
-    begun = begun or transaction._raw.execute(first).fetchone() is not None
+    begun = begun or has_begun(transaction)
     left -= begun
     if left <= 0:
         os.kill(os.getpid(), signal.SIGKILL)
 
-rc = memoranda.open(folder, embedder={"url": "hash:64"})
-begun, seen = False, rc.inner.core.store.db._writer.raw.total_changes
-SqliteTransaction.commit = counted
+Transaction.commit = counted
+"""
+READ = """
+import json, os, signal, sys
+from datetime import UTC, datetime
+import memoranda
+
+settings, left, first = json.loads(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 """
 SETTLED = """
 core = rc.inner.core
@@ -205,63 +236,106 @@ def end(core: Any, id_: str, by: str) -> None:
     core.store.transact("default", work).result()
 
 
-def killed(change: Change, folder: Path, commits: int) -> bool:
+class OnSqlite:
+    """Rows in a folder."""
+
+    hooks = ON_SQLITE
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"data": str(self.folder), "embedder": {"url": "hash:64"}}
+
+    @property
+    def settings_to_die(self) -> dict[str, Any]:
+        return self.settings
+
+    def copy(self, name: str) -> OnSqlite:
+        """The same rows in a folder of its own."""
+        shutil.copytree(self.folder, self.folder.with_name(name))
+        return OnSqlite(self.folder.with_name(name))
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """Reads rows as they are, beside the product."""
+        with closing(sqlite.connect(self.folder / "memoranda.db")) as connection:
+            return list(connection.execute(sql).fetchall())
+
+
+class OnPostgresql(OnSqlite):
+    """Rows and files in a database of PostgreSQL. A job whose process was killed goes on once its lease has ended."""
+
+    hooks = ON_POSTGRESQL
+
+    def __init__(self, folder: Path, url: str | None = None) -> None:
+        super().__init__(folder)
+        self.url = url or postgres.server().migrated_url()
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {**super().settings, "database": {"url": self.url}, "jobs": {"lease_seconds": 1}}
+
+    @property
+    def settings_to_die(self) -> dict[str, Any]:
+        return {**self.settings, "reader": postgres.server().admin_url(postgres.database(self.url))}
+
+    def copy(self, name: str) -> OnPostgresql:
+        return OnPostgresql(self.folder.with_name(name), postgres.server().copied_url(self.url))
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        with postgres.server().admin(postgres.database(self.url)) as raw:
+            raw.execute("SET search_path TO rows")
+            return raw.execute(sql).fetchall()
+
+
+PLACES = {"sqlite": OnSqlite, "postgresql": OnPostgresql}
+
+
+def killed(change: Change, place: OnSqlite, commits: int) -> bool:
     """Makes a change in a process that is killed after so many commits that changed rows, from the first one of the
     change on, or for 0 after whichever comes first; False if it ended before."""
-    script = KILLED + change.script + SETTLED
-    command = [sys.executable, "-c", script, str(folder), str(commits), change.first]
+    script = READ + place.hooks + KILLED + change.script + SETTLED
+    command = [sys.executable, "-c", script, json.dumps(place.settings_to_die), str(commits), change.first]
     done = subprocess.run(command, check=False, timeout=120)
     assert done.returncode in (0, -signal.SIGKILL)
     return done.returncode != 0
 
 
-def rows_in(rc: Any) -> Rows:
-    """Reads the rows of an open folder."""
-    return lambda sql: rc.inner.core.store.db.read(lambda c: c.select(sql))  # type: ignore[no-any-return]
-
-
-def rows_of(folder: Path) -> Rows:
-    """Reads the rows of a folder that no process of ours has open, as they are."""
-
-    def select(sql: str) -> list[tuple[Any, ...]]:
-        with closing(sqlite.connect(folder / "memoranda.db")) as connection:
-            return connection.execute(sql).fetchall()
-
-    return select
-
-
-def boundaries(change: Change, folder: Path) -> Iterator[int]:
+def boundaries(change: Change, whole: OnSqlite) -> Iterator[int]:
     """Kills a process after its first commit, another after the first commit of the change, one after the second and so
     on, and completes what each left; how much was done by then."""
-    whole = folder / "whole"
-    with memoranda.open(whole, embedder={"url": "hash:64"}) as rc:
+    with memoranda.open(**whole.settings) as rc:
         change.prepare(rc)
     for number in count():
-        copy = folder / str(number)
-        shutil.copytree(whole, copy)
-        was_killed = killed(change, copy, number)
-        begun = bool(rows_of(copy)(change.first))
-        done = change.between(rows_of(copy))
-        with memoranda.open(copy, embedder={"url": "hash:64"}) as rc:
-            rows = rows_in(rc)
+        place = whole.copy(str(number))
+        was_killed = killed(change, place, number)
+        begun = bool(place.rows(change.first))
+        done = change.between(place.rows)
+        with memoranda.open(**place.settings) as rc:
             until(
-                lambda rows=rows: rows("SELECT count(*) FROM jobs WHERE state IN ('queued', 'running')"),  # type: ignore[misc]
+                lambda rows=place.rows: rows(
+                    "SELECT count(*) FROM jobs WHERE state IN ('queued', 'running')"
+                ),  # type: ignore[misc]
                 "no job is left",
                 accept=lambda found: found == [(0,)],
             )
-            assert change.between(rows) >= done
-            change.done(rc, rows, begun)
+            assert change.between(place.rows) >= done
+            change.done(rc, place.rows, begun)
         yield done
         if not was_killed:
             return
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", PLACES.values(), ids=PLACES)
 @pytest.mark.parametrize("change", [Joining(), Deleting(), Attributes()], ids=lambda one: type(one).__name__)
-def test_a_change_is_completed_wherever_it_was_killed(change: Change, tmp_path: Path) -> None:
-    assert len(set(boundaries(change, tmp_path))) >= 3
+def test_a_change_is_completed_wherever_it_was_killed(
+    change: Change, kind: type[OnSqlite], tmp_path: Path
+) -> None:
+    assert len(set(boundaries(change, kind(tmp_path / "whole")))) >= 3
 
 
 def test_a_deletion_is_completed_after_its_first_step(tmp_path: Path) -> None:
     """A step takes three facts, in no promised order; two of the ten had ended before, so that they change no count."""
-    assert next(filter(None, boundaries(Deleting(), tmp_path))) in (1, 2, 3)
+    assert next(filter(None, boundaries(Deleting(), OnSqlite(tmp_path / "whole")))) in (1, 2, 3)

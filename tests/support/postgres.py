@@ -59,8 +59,11 @@ class Server:
 
     def admin(self, database: str = "postgres") -> psycopg.Connection[Any]:
         """A connection of the superuser."""
-        uri = self.held.get_uri().replace("/postgres?", f"/{database}?")
-        return psycopg.connect(uri, autocommit=True)
+        return psycopg.connect(self.admin_url(database), autocommit=True)
+
+    def admin_url(self, database: str) -> str:
+        """Where the superuser connects."""
+        return str(self.held.get_uri().replace("/postgres?", f"/{database}?"))
 
     def fresh_url(self) -> str:
         """A schema of its own, still to be made, owned by a role that row security binds."""
@@ -68,10 +71,17 @@ class Server:
 
     def migrated_url(self) -> str:
         """A database of its own whose schema has the tables of the product, without rows; see `drop`."""
-        name = f"t{os.getpid()}_{next(_numbers)}"
         self._template()
+        return self._copied(MIGRATED)
+
+    def copied_url(self, url: str) -> str:
+        """A database of its own with the rows of another one, to which nothing is connected; see `drop`."""
+        return self._copied(database(url))
+
+    def _copied(self, template: str) -> str:
+        name = f"t{os.getpid()}_{next(_numbers)}"
         with self.admin() as raw:
-            raw.execute(f"CREATE DATABASE {name} OWNER {OWNER} TEMPLATE {MIGRATED} STRATEGY FILE_COPY")
+            raw.execute(f"CREATE DATABASE {name} OWNER {OWNER} TEMPLATE {template} STRATEGY FILE_COPY")
         return self._url(name, "rows")
 
     def drop(self, url: str) -> None:
