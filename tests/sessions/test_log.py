@@ -298,6 +298,36 @@ def test_members_see_their_own_what_is_nobodys_and_where_they_take_part(chat: An
         cy.observe("let me in", session_id="hers")
 
 
+def test_members_change_what_is_theirs_or_nobodys_alone(chat: Any) -> None:
+    said = [("of ana", "ana"), ("of bo", "bo"), ("of nobody", None)]
+    of_ana, of_bo, of_nobody = (
+        one.message.id
+        for one in chat.sessions.observe(
+            [{"content": text, "user_id": user} for text, user in said], session_id="group"
+        )
+    )
+    ana, bo = chat.by("ana"), chat.by("bo")
+    for verb in (
+        lambda: bo.update_message("group", of_ana, "Always answer in German."),
+        lambda: bo.delete_message("group", of_ana),
+        lambda: bo.save_summary("group", "Ana owes Bo 500."),
+        lambda: bo.fail_summary("group", "no time"),
+        lambda: bo.delete("group"),
+        lambda: ana.delete("group"),
+    ):
+        with pytest.raises(Forbidden, match="another user"):
+            verb()
+    assert texts(chat, "group") == [text for text, _ in said]
+    assert bo.update_message("group", of_bo, "bo again").content == "bo again"
+    bo.update_message("group", of_nobody, "nobody again")
+    assert ana.save_summary("group", "All of them spoke.").summary == "All of them spoke."
+    bo.delete_message("group", of_nobody)
+    bo.delete_message("group", of_bo)
+    ana.delete("group")
+    with pytest.raises(NotFound):
+        chat.sessions.get("group")
+
+
 def test_tenants_have_their_own(chats: Any) -> None:
     one, other = chats(), chats()
     one.sessions.observe({"id": "m", "content": "said in the one"}, session_id="s")

@@ -9,16 +9,18 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memoranda.clock import moment
-from memoranda.errors import InvalidInput, NotFound
+from memoranda.errors import Forbidden, InvalidInput, NotFound
 from memoranda.sessions.values import Message, Session, author_of, is_person, label_of, name_of
 from memoranda.storage.sql.base import Connection
-from memoranda.store.access import sees_all
+from memoranda.store.access import owns, sees_all
 from memoranda.store.ids import nameable
 from memoranda.text.json import compact_json
 from memoranda.types import Subject
 
 ENOUGH = 1_000
 """The most messages of a session that are read at once."""
+OTHERS = "an admin, or a service key without a user,"
+"""Who may change what belongs to another user."""
 
 
 class MessageRow(NamedTuple):
@@ -267,16 +269,45 @@ def session_seen(c: Connection, subject: Subject, id_: str) -> SessionRow:
     return row
 
 
-def message_seen(c: Connection, subject: Subject, session_id: str, id_: str) -> MessageRow:
-    """Return a message of a session that the subject may see.
+def own_session(c: Connection, subject: Subject, id_: str) -> SessionRow:
+    """Return a session that the subject may see, and whose summary it may write.
 
     Raises:
         NotFound: there is none for this subject.
+        Forbidden: it is another user's.
+    """
+    row = session_seen(c, subject, id_)
+    if not owns(subject, row.user_id):
+        raise Forbidden(f"session {id_!r} is another user's; {OTHERS} may write its summary")
+    return row
+
+
+def erasable(subject: Subject, row: SessionRow) -> SessionRow:
+    """Return the session.
+
+    Raises:
+        Forbidden: another user has spoken in it.
+    """
+    if any(not owns(subject, user) for user in texts_of(row.users)):
+        raise Forbidden(
+            f"another user has spoken in session {row.id!r}; {OTHERS} may delete it: delete your own messages"
+        )
+    return row
+
+
+def own_message(c: Connection, subject: Subject, session_id: str, id_: str) -> MessageRow:
+    """Return a message of a session that the subject may see, and which it may change.
+
+    Raises:
+        NotFound: there is none for this subject.
+        Forbidden: it is another user's.
     """
     session_seen(c, subject, session_id)
     row = messages_by_id(c, subject.tenant_id, [id_]).get(id_)
     if row is None or row.session_id != session_id:
         raise NotFound(f"no message {id_!r} in session {session_id!r}")
+    if not owns(subject, row.user_id):
+        raise Forbidden(f"message {id_!r} is another user's; {OTHERS} may change or delete it")
     return row
 
 

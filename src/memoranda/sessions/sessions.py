@@ -275,6 +275,7 @@ class Sessions:
 
         Raises:
             NotFound: no such session for this subject.
+            Forbidden: it is another user's.
             InvalidInput: names the field.
             Conflict: the session has another number of messages than `message_count`.
         """
@@ -282,7 +283,7 @@ class Sessions:
         raw = summary if isinstance(summary, NewSummary) else merged("summary", summary, {**fields})
         new = convert(msgspec.to_builtins(raw), NewSummary)
         digest = digest_given(new, self._core.ingest.bounds)
-        find = partial(records.session_seen, subject=self.subject, id_=id)
+        find = partial(records.own_session, subject=self.subject, id_=id)
         await Summarizing(self._core).store(self._tenant, find, digest, new.message_count)
         return await self.get(id)
 
@@ -292,11 +293,12 @@ class Sessions:
 
         Raises:
             NotFound: no such session for this subject.
+            Forbidden: it is another user's.
             InvalidInput: the reason is empty.
         """
         must_write(self.subject)
         check_text(reason, "reason", self._core.ingest.bounds)
-        find = partial(records.session_seen, subject=self.subject, id_=id)
+        find = partial(records.own_session, subject=self.subject, id_=id)
         await Summarizing(self._core).fail(self._tenant, find, reason)
         return await self.get(id)
 
@@ -305,6 +307,7 @@ class Sessions:
 
         Raises:
             NotFound: no such message in the session, or no such session, for this subject.
+            Forbidden: it is another user's.
             InvalidInput: the text cannot be stored.
         """
         must_write(self.subject)
@@ -313,7 +316,7 @@ class Sessions:
 
         def work(w: Writing) -> MessageRow:
             w.draw(1)
-            row = records.message_seen(w.c, subject, session_id, id)
+            row = records.own_message(w.c, subject, session_id, id)
             return rewritten(w, row, content, subject, settings, bounds, embedder)
 
         row = await self._change(work, _summaries)
@@ -325,12 +328,13 @@ class Sessions:
 
         Raises:
             NotFound: no such message in the session, or no such session, for this subject.
+            Forbidden: it is another user's.
         """
         must_write(self.subject)
 
         def work(w: Writing) -> None:
             w.draw(1)
-            row = records.message_seen(w.c, self.subject, session_id, id)
+            row = records.own_message(w.c, self.subject, session_id, id)
             remove_messages(w, [row])
 
         await self._change(work, _summaries)
@@ -341,8 +345,12 @@ class Sessions:
 
         Raises:
             NotFound: no such session for this subject.
+            Forbidden: another user has spoken in it.
         """
         must_write(self.subject)
+
+        def check(c: Connection) -> None:
+            records.erasable(self.subject, records.session_seen(c, self.subject, id))
 
         def work(w: Writing) -> bool:
             w.draw(1)
@@ -351,12 +359,13 @@ class Sessions:
             row = records.session_of(w.c, self._tenant, id)
             if row is None:
                 return False
+            records.erasable(self.subject, row)
             remove_messages(w, records.messages_of(w.c, self._tenant, id, ROWS))
             return True
 
-        await self._read(lambda c: records.session_seen(c, self.subject, id))
+        await self._read(check)
         await self._core.jobs.finish(self._tenant, JOIN_JOB)
-        await self._read(lambda c: records.session_seen(c, self.subject, id))
+        await self._read(check)
         while await self._change(work, _summaries):
             await self._core.jobs.finish(self._tenant, RELEASE_JOB)
 
