@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from operator import not_
 from typing import Any
 
@@ -14,6 +15,7 @@ from memoranda.sessions.closing import SUMMARIZE_JOB
 from memoranda.sessions.digests import Turn, digest_of
 from memoranda.sessions.parsing import parsed
 from memoranda.sessions.rolling import Rolling
+from memoranda.storage.sql.sqlite import SqliteTransaction
 from memoranda.store.jobs import Jobs
 from support.waiting import until
 
@@ -149,6 +151,30 @@ def test_a_summary_of_what_is_gone_goes_and_is_made_again(chat: Any) -> None:
 
 
 @pytest.mark.rows_in("sqlite", "postgresql")
+def test_a_summary_is_made_again_however_long_the_commit_took(chat: Any, monkeypatch: Any) -> None:
+    """The clock looks once the change is committed, not while it is written."""
+    for module in (keeping, summarizing):
+        monkeypatch.setattr(module, "QUIET", 0)
+    id = chat.talk()
+    chat.sessions.close(id)
+    before = chat.summarized(id)
+    time.sleep(0.5)  # the clock has seen that nothing is due
+    commit = SqliteTransaction.commit
+
+    def slow(transaction: Any) -> None:
+        time.sleep(0.3)
+        commit(transaction)
+
+    monkeypatch.setattr(SqliteTransaction, "commit", slow)
+    chat.memories.delete(chat.sessions.messages(id).data[0].id)
+    monkeypatch.setattr(SqliteTransaction, "commit", commit)
+    until(
+        lambda: chat.sessions.get(id).summary_id,
+        "another summary",
+        accept=lambda found: found not in (None, before.summary_id),
+    )
+
+
 def test_a_session_whose_first_speaker_is_forgotten_is_the_next_ones(chat: Any) -> None:
     """Else its new summary is one more memory of who is forgotten, and goes or stays as it happens."""
     for i, text in enumerate(("We meet on Monday.", "The hall is booked.", "I bring the projector.")):

@@ -15,6 +15,7 @@ import contextlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from memoranda.clock import now_micros
@@ -38,8 +39,6 @@ LATEST = 1 << 62
 """A revision beyond all others."""
 RELEASE_AFTER = 1.0
 """Seconds after which a worker goes on, if the request for the change has not finished the job."""
-WAKE_AFTER = (0.1, 2.0)
-"""Seconds after which workers check for a job of a transaction whose commit is not visible here."""
 
 
 class Provenance:
@@ -111,9 +110,11 @@ class Provenance:
 
     def _place(self, w: Writing, kind: str, payload: dict[str, Any], key: str, *, delay: float = 0.0) -> None:
         self.jobs.place(w.c, w.tenant, kind, payload, dedup_key=key, delay=delay)
-        for seconds in WAKE_AFTER:
-            with contextlib.suppress(RuntimeError):  # the loop has ended: the next start looks by itself
-                self.loop.call_soon_threadsafe(self.loop.call_later, seconds, self.jobs.wake, kind)
+        w.then(partial(self._wake, kind))
+
+    def _wake(self, kind: str) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has ended: the next start looks by itself
+            self.loop.call_soon_threadsafe(self.jobs.wake, kind)
 
 
 class _Part(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from memoranda.clock import now_micros
 from memoranda.sessions import cutting
@@ -28,8 +29,6 @@ from memoranda.text.tokens import count
 
 SUMMARY = "session_summary"
 ROLLUP = "rollup"
-SOON = 100_000
-"""Microseconds after which workers check for a job of a transaction that is not committed yet."""
 
 
 class Following:
@@ -100,7 +99,7 @@ class Following:
             changed |= self._measured(w, row, now)
         if changed:
             self.closing.place(w.c, {w.tenant})
-            self.closing.core.expect(now + SOON)
+            w.then(partial(self.closing.core.expect, now))
         return added_up(removed)
 
     def _measured(self, w: Writing, row: SessionRow, now: int) -> bool:

@@ -8,6 +8,7 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -285,7 +286,7 @@ class Summarizing:
         """Record why there is no summary, and when it is tried again."""
         again = now + int(backoff(row.attempts + 1, base=AGAIN, most=LONGEST) * SECOND)
         w.c.run("fail_session", [reason[:500], again, now, w.tenant, row.id, row.rev])
-        self.core.expect(again)
+        w.then(partial(self.core.expect, again))
         extra = {"tenant": w.tenant, "session": row.id, "error": error, "attempt": row.attempts + 1}
         log.warning("session not summarized", extra=extra)
 

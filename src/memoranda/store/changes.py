@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 import numpy as np
@@ -34,7 +34,7 @@ class Applied(msgspec.Struct):
     """The changes of one committed write, for the indexes: revisions `first` to `rev` (0: none), the rows put and
     removed by tenant, the change of the number of rows with pending embeddings, and the puts of an index that is being
     filled, which may be of another vector space. `journalled`: the change stays in the journal for another process.
-    `live` is the vector index that was live while the write ran."""
+    `live` is the vector index that was live while the write ran. `calls` follow the commit, see `Writing.then`."""
 
     rev: int = 0
     first: int = 0
@@ -44,6 +44,7 @@ class Applied(msgspec.Struct):
     mirrored: dict[str, list[Put]] = msgspec.field(default_factory=dict)
     journalled: bool = False
     live: object = None
+    calls: list[Callable[[], None]] = msgspec.field(default_factory=list)
 
     def folded(self) -> None:
         """Keep only the last of several puts of one row."""
@@ -56,7 +57,7 @@ class Applied(msgspec.Struct):
         """Reset everything before the write is retried."""
         self.rev = self.first = 0
         self.journalled = False
-        for part in (self.puts, self.removed, self.pending, self.mirrored):
+        for part in (self.puts, self.removed, self.pending, self.mirrored, self.calls):
             part.clear()
 
 

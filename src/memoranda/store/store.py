@@ -370,6 +370,8 @@ class Store:
             self.pending_counts[tenant] = self.pending_counts.get(tenant, 0) + change
             if change > 0:
                 self.on_pending(tenant)
+        for call in applied.calls:
+            call()
 
     # --- reading -----------------------------------------------------------------------------------
 

@@ -67,6 +67,10 @@ class Writing:
         self._cascades = cascades
         self._edits = edits
 
+    def then(self, call: Callable[[], None]) -> None:
+        """Call `call` on the writing thread once the change is committed, before its caller goes on."""
+        self._applied.calls.append(call)
+
     # --- putting -----------------------------------------------------------------------------------
 
     def insert(self, drafts: Sequence[Draft]) -> list[Outcome]:
