@@ -44,6 +44,8 @@ TEXTS = st.lists(st.sampled_from(PARTS), max_size=30).map("".join) | st.text(max
         "A title\n\n|a paragraph wrapped\nover lines.|Then more",
         "Intro:\n|- first item\n|- second. |With two\n|1. One\n|2. Two\n|# Head",
         "Windows\r\n\r\n|lines",
+        "Der Urlaub verfällt am 31. März des Jahres.|Der 2. Vorsitzende ist da.|Sie ist 31.|Er auch.",
+        "Wir treffen uns im 2. Stock am 3. oder 5. Mai.|The answer is 42.|Then we left.|I am 31.|She is 30.",
     ],
 )
 def test_sentences_end_where_marked(text: str) -> None:

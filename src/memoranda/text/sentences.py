@@ -20,6 +20,9 @@ _END = regex(
 _SPACE = regex(r"\s*+")
 _LAST_WORD = regex(r"(?:^|(?<=[\s(\[\"'“‘/]))[^\s(\[\"'“‘/]*$")
 _INITIAL = regex(r"(?:\w\.)*[^\W\d_a-z]\.$")
+_DAY = regex(r"\d{1,2}\.$")
+_WORD_BEFORE = regex(r"[^\W\d_]+(?=\s+$)")
+_WORD_AFTER = regex(r"\s+([^\W\d_]+)")
 _ITEM_NUMBER = regex(r"(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,4})\.$")
 
 _NEVER_LAST = frozenset(
@@ -36,14 +39,23 @@ _SELDOM_LAST = frozenset(
 )
 """Abbreviations after whose full stop a sentence continues unless a capital follows."""
 
+_MONTHS = frozenset(
+    """
+    januar jänner februar märz april mai juni juli august september oktober november dezember
+    jan feb mär apr jun jul aug sept okt nov dez
+    """.split()  # noqa: SIM905 - as above
+)
+_BEFORE_ORDINALS = frozenset({"der", "die", "das", "den", "dem", "des", "im", "vom", "zum", "zur", "beim"})
+"""German words after which a number with a full stop is an ordinal: "der 2. Vorsitzende"."""
+
 
 def ends(text: str, start: int, stop: int) -> Iterator[int]:
     """Yield where sentences end in the characters [start, stop), ascending: the first visible character after each end,
     or the text's length.
 
     A sentence ends at a mark and its closing quotes before a space, unless the next word is in lower case or the full
-    stop belongs to an abbreviation, an initial or an item's number; at a full-width mark anywhere; at a blank line; and
-    before a line that begins an item of a list, a heading or a row.
+    stop belongs to an abbreviation, an initial, an item's number or a German ordinal ("31. März"); at a full-width mark
+    anywhere; at a blank line; and before a line that begins an item of a list, a heading or a row.
     """
     while match := _END.search(text, start, stop):
         space = _SPACE.match(text, match.end())
@@ -87,5 +99,17 @@ def _goes_on(text: str, stop: int, capital: bool) -> bool:
     if plain in _NEVER_LAST or (plain in _SELDOM_LAST and not capital) or _INITIAL.match(word):
         return True
     first = begin + match.start()
+    if _DAY.match(word) and _is_ordinal(text[begin:first], text[stop + 1 : stop + 20]):
+        return True
     line = text.rfind("\n", begin, first) + 1 if "\n" in text[begin:first] else begin
     return bool(_ITEM_NUMBER.match(word)) and (line > begin or begin == 0) and not text[line:first].strip()
+
+
+def _is_ordinal(before: str, after: str) -> bool:
+    """Return True if a number with a full stop, between these texts, is a German ordinal: a month follows it, or it
+    follows an article."""
+    previous, following = _WORD_BEFORE.search(before), _WORD_AFTER.match(after)
+    return bool(
+        (following and following[1].lower() in _MONTHS)
+        or (previous and previous.group().lower() in _BEFORE_ORDINALS)
+    )
