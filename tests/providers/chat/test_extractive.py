@@ -162,6 +162,52 @@ def test_markers_of_the_text_itself_are_no_citations() -> None:
     )
 
 
+def test_code_is_quoted_as_it_is() -> None:
+    assert said(
+        "How is the matrix addressed?", "The matrix is addressed as `m[1][3]`, its rows as rows[0] [1]."
+    ) == ("The matrix is addressed as `m[1][3]`, its rows as rows[0] (1). [1]")
+
+
+COMMANDS = """## Folders
+
+A folder is moved with everything in it.
+
+```sh
+memoranda search folder --limit 3 | head
+memoranda index docs | tail      # what is moved in the folder since
+```
+
+Nothing else is needed."""
+
+
+@pytest.mark.parametrize(
+    ("question", "quoted"),
+    [
+        ("How is a folder moved?", "A folder is moved with everything in it. [1]"),
+        ("search limit", "`memoranda search folder --limit 3 | head` [1]"),
+        ("What else is needed?", "Nothing else is needed. [1]"),
+    ],
+)
+def test_a_line_of_code_is_quoted_alone_and_rather_not(question: str, quoted: str) -> None:
+    assert said(question, COMMANDS) == quoted
+
+
+@pytest.mark.parametrize("begin", [COMMANDS.index("memoranda search"), COMMANDS.index("memoranda index")])
+def test_a_text_may_begin_and_end_inside_code(begin: int) -> None:
+    part = COMMANDS[begin:] + "\n\n```python\nlimit = folder[0]"
+    assert said("What else is needed?", part) == "Nothing else is needed. [1]"
+    assert said("limit", part.replace("--limit", "")) == "`limit = folder[0]` [1]"
+
+
+def test_a_question_answers_none_but_leads_to_what_follows() -> None:
+    asked = [Source(number=1, kind="memory", text="Where do I live?", title="Monday")]
+    told = Source(number=2, kind="memory", text="I have lived in Cologne since March.", title="Sunday")
+    assert answer("Where do I live again?", [*asked, told])[0] == TextDelta(f"{told.text} (memory: Sunday)")
+    assert answer("Where do I live again?", asked)[0] == TextDelta("Where do I live? (memory: Monday)")
+    faq = "Pumps need care. Is frost covered by the warranty? Only in the first winter. Pumps are blue."
+    assert said("Is frost covered by the warranty?", faq).startswith("Only in the first winter. [1]")
+
+
 def test_a_very_long_sentence_is_quoted_up_to_a_word() -> None:
     text = said("frost", "frost " + "word " * 500 + "👩‍👩‍👧" * 300)
     assert text.endswith("word … [1]")

@@ -3,13 +3,15 @@
 A sentence counts the question's words that it has (stemmed, without stopwords), the rarer among the sentences the
 more (Robertson and Sparck Jones), and more where two of them stand side by side as in the question; less when it is
 long, or cut off where the text begins or ends. Words that were quoted already count little, so that the next sentence
-adds something. A heading is never quoted: its words count for the sentence below it. A row of a table is quoted with
-the names of its columns, see `text.tables`.
+adds something. A heading is never quoted: its words count for the sentence below it. So do those of a question, which
+is hardly ever an answer. A row of a table is quoted with the names of its columns, see `text.tables`. A line of code
+is quoted by itself, as code, and rather not.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -17,6 +19,7 @@ from itertools import pairwise
 import msgspec
 
 from memoranda.providers.chat.base import Source
+from memoranda.text.code_blocks import code_blocks
 from memoranda.text.highlights import is_boundary
 from memoranda.text.regex import regex
 from memoranda.text.sentences import spans
@@ -43,11 +46,15 @@ HEADING_WORDS = 12
 ABOVE = 0.5
 """The weight of a word in the heading above a sentence, relative to a word of its own."""
 CUT = 0.5
-"""The weight of a sentence that is cut off."""
+"""The weight of a sentence that is cut off, and of a line of code."""
+ASKS = 0.1
+"""The weight of a question."""
 LONG_SOURCE = 200
 """A text of at least so many characters may begin or end inside a sentence."""
 _ENDED = regex(r"[.!?…:;。！？｡]['\"”’»)\]】]*$")
-_MARKER = regex(r"\[(\d+(?:\s*[,;–-]\s*\d+)*)\]|【([^】]{1,40})】")
+_MARKER = regex(r"`[^`\n]+`|\[([1-9]\d*(?:\s*[,;–-]\s*\d+)*)\]|【([^】]{1,40})】")
+_QUESTION = regex(r"[?？؟]['\"”’»)\]】]*$")
+_VISIBLE = regex(r"[^\n]")
 
 
 class Sentence(msgspec.Struct, frozen=True):
@@ -98,21 +105,41 @@ def _sentences(sources: Sequence[Source]) -> list[Sentence]:
             if whole is None:
                 above = frozenset(own)
                 continue
-            cut = 1.0 if whole else CUT
-            sentences.append(Sentence(source, len(sentences), weight * cut, _short(plain), own, above))
-            above = frozenset()
+            asks = bool(_QUESTION.search(plain))
+            share = (1.0 if whole else CUT) * (ASKS if asks else 1.0)
+            sentences.append(Sentence(source, len(sentences), weight * share, _short(plain), own, above))
+            above = frozenset(own) if asks else frozenset()
     return sentences
 
 
 def _parts(text: str) -> Iterator[tuple[str, bool | None]]:
-    """Yield the sentences of a text, rows of tables, and headings, each with True if it is whole, None for a
-    heading."""
+    """Yield the sentences of a text, rows of tables, lines of code, and headings, each with True if it is whole, False
+    for a line of code, None for a heading."""
+    blocks = code_blocks(text)
+    plain = _blanked(text, blocks)
+    places = [(table.start, table.end, [(row, True) for row in table.rows]) for table in tables(plain)]
+    places += [(start, end, [(line, False) for line in _code(text[start:end])]) for start, end in blocks]
     at = 0
-    for table in tables(text):
-        yield from _prose(text, at, table.start)
-        yield from ((row, True) for row in table.rows)
-        at = table.end
-    yield from _prose(text, at, len(text))
+    for start, end, parts in sorted(places):
+        yield from _prose(plain, at, start)
+        yield from parts
+        at = end
+    yield from _prose(plain, at, len(plain))
+
+
+def _blanked(text: str, blocks: Sequence[tuple[int, int]]) -> str:
+    """Return the text with spaces in the place of code, line by line."""
+    for start, end in blocks:
+        text = text[:start] + _VISIBLE.sub(" ", text[start:end]) + text[end:]
+    return text
+
+
+def _code(block: str) -> Iterator[str]:
+    """Yield the lines of a block of code, each as code; a very long one up to the end of a word."""
+    for line in block.splitlines():
+        said = line.strip()
+        if said and not said.startswith(("```", "~~~")):
+            yield said if "`" in said else f"`{_cut(said)}`"
 
 
 def _prose(text: str, start: int, stop: int) -> Iterator[tuple[str, bool | None]]:
@@ -155,11 +182,21 @@ def _score(sentence: Sentence, rarity: dict[str, float], pairs: set[tuple[str, s
 
 
 def _short(text: str) -> str:
-    """Return the sentence, or the beginning of a very long one, up to the end of a word; its own `[1]` are escaped."""
-    if len(text) > MAX_CHARS:
-        at = text.rfind(" ", MAX_CHARS // 2, MAX_CHARS)
-        at = at if at > 0 else MAX_CHARS
-        while not is_boundary(text, at):
-            at -= 1
-        text = text[:at] + " …"
-    return _MARKER.sub(lambda match: f"({match[1] or match[2]})", text)
+    """Return the sentence, or the beginning of a very long one; its own `[1]` are escaped, but in code."""
+    return _MARKER.sub(_escaped, _cut(text, MAX_CHARS))
+
+
+def _escaped(match: re.Match[str]) -> str:
+    number = match[1] or match[2]
+    return f"({number})" if number else match[0]
+
+
+def _cut(text: str, most: int = MAX_CHARS - 2) -> str:
+    """Return a text, or the beginning of a very long one, up to the end of a word."""
+    if len(text) <= most:
+        return text
+    at = text.rfind(" ", most // 2, most)
+    at = at if at > 0 else most
+    while not is_boundary(text, at):
+        at -= 1
+    return text[:at] + " …"
