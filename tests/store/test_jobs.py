@@ -12,7 +12,7 @@ import pytest
 from memoranda.concurrency.threads import Threads
 from memoranda.errors import Conflict, NotFound
 from memoranda.store import jobs as module
-from memoranda.store.jobs import RELEASE_JOB, Jobs, Run, backoff
+from memoranda.store.jobs import RELEASE_JOB, Jobs, Postponed, Run, backoff
 from support.waiting import until_async
 
 
@@ -168,6 +168,36 @@ def test_cancel_stops_between_two_steps(home: Any) -> None:
             job = await jobs.wait("t", id_)
         assert job.state == "cancelled"
         assert len(steps) < 10_000
+
+    run(story())
+
+
+@pytest.mark.parametrize("way", ["reports", "is postponed", "fails", "waits"])
+def test_whichever_way_a_job_is_cancelled_its_ending_is_called_once(home: Any, way: str) -> None:
+    async def story() -> None:
+        told: list[str] = []
+        begun, cancelled = asyncio.Event(), asyncio.Event()
+
+        async def handler(job: Run) -> None:
+            begun.set()
+            await cancelled.wait()
+            if way == "is postponed":
+                raise Postponed("the model is away", 0.0)
+            if way == "fails":
+                raise OSError("once more")
+            await job.report(1)
+
+        async with house(home) as jobs:
+            jobs.handlers["any"] = handler
+            jobs.endings["any"] = lambda c, job, reason: told.append(f"{job.payload['of']}: {reason}")
+            id_ = await jobs.enqueue("t", "any", {"of": "it"})
+            if way != "waits":
+                await jobs.start(1)
+                await begun.wait()
+            await jobs.cancel("t", id_)
+            cancelled.set()
+            assert (await jobs.wait("t", id_)).state == "cancelled"
+        assert told == ["it: the job was cancelled"]
 
     run(story())
 

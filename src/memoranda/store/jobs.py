@@ -43,6 +43,7 @@ RELEASE_JOB = "memories.release"
 job completes a deletion: it cannot be cancelled, and is retried until it succeeds."""
 DEFAULT_LANE, FILES_LANE, AGENT_LANE, MEMORY_LANE = 0, 1, 2, 3
 """Jobs wait only for jobs of the same lane: a thousand files never delay maintenance, which is in the default lane."""
+CANCELLED = "the job was cancelled"
 
 
 class Cancelled(Exception):
@@ -114,7 +115,7 @@ class Jobs:
         self.lanes: dict[str, int] = {}
         """The lane of each kind that is not in the default lane."""
         self.endings: dict[str, Ending] = {}
-        """Called by kind of job, in the same transaction, when a job finally fails, or is cancelled while queued."""
+        """Called by kind of job, in the same transaction, when a job finally fails or is cancelled."""
         self.owner = secrets.token_hex(8)
         self._leases = itertools.count(1)
         self._wake = {lane: asyncio.Event() for lane in (DEFAULT_LANE, FILES_LANE, AGENT_LANE, MEMORY_LANE)}
@@ -251,24 +252,19 @@ class Jobs:
             raise Conflict(
                 f"job {id_!r} deletes what was made of deleted memories; it is not cancelled half way"
             )
-        now = now_micros()
-
-        def work(c: Connection) -> None:
-            described = c.one("told_job", [tenant, id_])
-            if c.run("cancel_queued_job", [now, tenant, id_]):
-                assert described is not None
-                self._end_queued(c, tenant, id_, *described)
-            else:
-                c.run("cancel_running_job", [now, tenant, id_])
-
-        await self.threads.result(self.db.write(work, tenant=tenant))
+        await self.threads.result(self.db.write(lambda c: self.stop_one(c, tenant, id_), tenant=tenant))
+        self.wake_all()  # the ending may have queued a job
         return await self.get(tenant, id_)
 
-    def _end_queued(self, c: Connection, tenant: str, id_: str, kind: str, payload: str) -> None:
-        """Call the ending of the job's kind: a cancelled job never runs."""
-        if kind in self.endings:
+    def stop_one(self, c: Connection, tenant: str, id_: str) -> None:
+        """Like `cancel`, in the transaction of `c`. Call `wake_all` after the commit."""
+        now, described = now_micros(), c.one("told_job", [tenant, id_])
+        if not c.run("cancel_queued_job", [now, tenant, id_]):
+            c.run("cancel_running_job", [now, tenant, id_])
+        elif described is not None and described[0] in self.endings:  # it never runs
+            kind, payload = described
             run = Run(self, "", tenant, id_, kind, json.loads(payload), None, 0, None, 0)
-            self.endings[kind](c, run, "the job was cancelled")
+            self.endings[kind](c, run, CANCELLED)
 
     async def wait(self, tenant: str, id_: str) -> Job:
         """Wait until the job has ended, in whatever state, and return it."""
@@ -492,7 +488,9 @@ class Jobs:
         due = now + int(why.seconds * SECOND)
         values = [str(why), due, now, run.tenant, run.id, run.lease]
         log.info("job postponed", extra=_about(run) | {"again_in": round(why.seconds, 1)})
-        await self._insist(lambda c: c.run("postpone_job", values), now + self.lease)
+        await self._insist(
+            lambda c: self._ended_as(c, run, "postpone_job", values, CANCELLED), now + self.lease
+        )
 
     async def _failed(self, run: Run, exc: Exception) -> None:
         error = f"{type(exc).__name__}: {exc}"
@@ -514,23 +512,29 @@ class Jobs:
         stored_result = None if result is None else compact_json(result)
         values = [state, error, stored_result, now + int(delay * SECOND), now, run.tenant, run.id, run.lease]
 
-        def work(c: Connection) -> int:
-            ended = c.run("end_job", values)
-            if ended and state == "failed" and run.kind in self.endings:
-                self.endings[run.kind](c, run, error or "")
+        def work(c: Connection) -> bool:
+            ended = self._ended_as(c, run, "end_job", values, (state == "failed" and error) or CANCELLED)
             c.run("drop_ended_jobs", [now - KEPT * SECOND, DROPPED])
             return ended
 
         if not await self._insist(work, now + self.lease):
             log.warning("job %s was ended by another worker", run.id)
-        elif state == "failed" and run.kind in self.endings:  # the ending may have queued a job
-            self.wake_all()
 
-    async def _insist(self, work: Callable[[Connection], int], until: int) -> int:
-        """Write the outcome of a job, with retries until the lease expires."""
+    def _ended_as(self, c: Connection, run: Run, statement: str, values: Sequence[Any], reason: str) -> bool:
+        """Write the end of an attempt; return False if another worker has the job. If the job is not tried again, call
+        the ending of its kind, which may queue a job."""
+        row = c.one(statement, values)
+        if row is not None and row[0] in ("failed", "cancelled") and run.kind in self.endings:
+            self.endings[run.kind](c, run, reason)
+        return row is not None
+
+    async def _insist(self, work: Callable[[Connection], bool], until: int) -> bool:
+        """Write the outcome of a job, with retries until the lease expires; an ending may have queued jobs."""
         while True:
             try:
-                return await self.threads.result(self.db.write(work))
+                ended = await self.threads.result(self.db.write(work))
+                self.wake_all()
+                return ended
             except StorageError:
                 if self._stopping or now_micros() > until:
                     raise

@@ -66,13 +66,13 @@ WHERE tenant_id = ? AND id = ? AND lease_owner = ? AND state = 'running' RETURNI
 
 -- name: end_job (the payload may have text and secrets, and is deleted when it is no longer needed)
 UPDATE jobs SET state = CASE WHEN ?1 = 'queued' AND cancelling = 1 THEN 'cancelled' ELSE ?1 END, error = ?2, result = ?3, run_at = ?4, lease_owner = NULL, lease_until = NULL, updated_at = ?5,
-    payload = CASE WHEN ?1 = 'queued' THEN payload ELSE '{}' END
-WHERE tenant_id = ?6 AND id = ?7 AND lease_owner = ?8 AND state = 'running'
+    payload = CASE WHEN ?1 = 'queued' AND cancelling = 0 THEN payload ELSE '{}' END
+WHERE tenant_id = ?6 AND id = ?7 AND lease_owner = ?8 AND state = 'running' RETURNING state
 
 -- name: postpone_job
 UPDATE jobs SET state = CASE cancelling WHEN 1 THEN 'cancelled' ELSE 'queued' END, attempts = attempts - 1, error = ?,
     run_at = ?, lease_owner = NULL, lease_until = NULL, updated_at = ?
-WHERE tenant_id = ? AND id = ? AND lease_owner = ? AND state = 'running'
+WHERE tenant_id = ? AND id = ? AND lease_owner = ? AND state = 'running' RETURNING state
 
 -- name: cancel_queued_job
 UPDATE jobs SET state = 'cancelled', cancelling = 1, payload = '{}', updated_at = ?
@@ -88,12 +88,12 @@ SELECT cancelling FROM jobs WHERE tenant_id = ? AND id = ?
 UPDATE jobs SET cancelling = 1, state = CASE state WHEN 'queued' THEN 'cancelled' ELSE state END, updated_at = ?
 WHERE tenant_id = ? AND kind = ? AND dedup_key = ? AND state IN ('queued', 'running')
 
--- name: stop_jobs (what they were about is gone)
-UPDATE jobs SET cancelling = 1, state = CASE state WHEN 'queued' THEN 'cancelled' ELSE state END, updated_at = ?
-WHERE tenant_id = ? AND id IN (SELECT value FROM {texts ?} wanted) AND state IN ('queued', 'running')
-
 -- name: blank_jobs (deletes payloads, results and errors)
 UPDATE jobs SET payload = '{}', error = NULL, result = NULL, cursor = NULL
+WHERE tenant_id = ? AND id IN (SELECT value FROM {texts ?} wanted)
+
+-- name: blank_outcomes (deletes results and errors)
+UPDATE jobs SET error = NULL, result = NULL
 WHERE tenant_id = ? AND id IN (SELECT value FROM {texts ?} wanted)
 
 -- name: drop_ended_jobs
