@@ -51,6 +51,33 @@ class Talk:
         return sorted(name for (text,) in rows for name in ("mara", "dan", "admin") if name in (text or ""))
 
 
+@pytest.mark.rows_in("sqlite", "postgresql")
+def test_jobs_about_what_stays_go_on(home: Any) -> None:
+    with home.empty(jobs={"workers": 0}) as rc:
+        jobs, db = rc.inner.core.jobs, rc.inner.core.store.db
+        ids: dict[str, str] = {}
+
+        def wait(name: str, kind: str, **payload: Any) -> None:
+            ids[name] = rc.portal.call(jobs.enqueue("default", kind, payload, delay=3600.0))
+
+        rc.observe(
+            [{"content": f"said by {user}", "user_id": user} for user in ("ana", "bo")], session_id="both"
+        )
+        rc.observe([{"content": "said by ana alone", "user_id": "ana"}], session_id="hers")
+        wait("of both", "facts.extract", session_id="both")
+        wait("hers", "facts.extract", session_id="hers")
+        wait("keyed", "knowledge.index", store="vs_1", file="file_1")
+        wait("named", "facts.extract", session_id="both", messages=["the store is blue"])
+        wait("failed", "knowledge.index", store="vs_1", file="file_2")
+        sql = "UPDATE jobs SET error = 'no store' WHERE id = ? RETURNING id"
+        assert db.write(lambda c: c.select(sql, [ids["failed"]])).result()
+        rc.memories.forget(scopes=["user:ana"])
+        rc.memories.forget(text="store")
+        held = {name: rc.portal.call(jobs.get("default", id_)) for name, id_ in ids.items()}
+        assert {name for name, job in held.items() if job.state == "queued"} == {"of both", "keyed", "failed"}
+        assert held["failed"].error is None
+
+
 @pytest.fixture(scope="module")
 def house(lasting_home: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BlockingMemoranda]:
     script = tmp_path_factory.mktemp("script") / "script.json"

@@ -7,6 +7,7 @@ The journals keep numbers and ids of ours, never a text: `removals` the ids of r
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from memoranda.knowledge.removal import REMOVE_JOB, hide
 from memoranda.knowledge.values import NewStoreFile
 from memoranda.store import jobs
 from memoranda.text.splitting import Chunking
+from memoranda.types import Subject
 from support.waiting import until
 
 SECRET = "zyzzyvacorp"
@@ -114,6 +116,18 @@ def test_a_file_that_is_deleted_goes_from_every_store(full: tuple[Any, str, str]
     shelf.admin.files.delete(file)
     gone(shelf, file)
     assert all(shelf.admin.stores.get(other).file_counts.total == 0 for other in others)
+
+
+def test_forgetting_erases_what_a_deletion_has_left(
+    full: tuple[Any, str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf, _, file = full
+    monkeypatch.setattr(shelf.core.jobs, "place", partial(shelf.core.jobs.place, delay=3600.0))
+    shelf.admin.files.delete(file)
+    assert "memories" in holding(shelf, SECRET)
+    shelf.rc.acting_as(Subject(tenant_id=shelf.tenant, role="admin")).forget(scopes=["all"])
+    assert holding(shelf, SECRET) == set()
+    gone(shelf, file)
 
 
 def test_a_detached_file_stays_a_file(full: tuple[Any, str, str]) -> None:

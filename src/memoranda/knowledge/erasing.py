@@ -8,9 +8,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from memoranda.errors import NotFound
+from memoranda.errors import NotFound, StorageError
 from memoranda.filters import Compare
 from memoranda.knowledge.files import remove_file
+from memoranda.knowledge.removal import REMOVE_JOB
 from memoranda.storage.sql.base import Connection
 from memoranda.store import listing
 from memoranda.store.core import Core
@@ -40,6 +41,11 @@ class Erasing:
             return
         if run.erasing:
             await run.threads.run(self.core.blobs.drop_discarded, 0.0, aim.tenant)  # no row names their owner
+            removals = await run.jobs.finish(aim.tenant, REMOVE_JOB)  # of files that were deleted before
+            if any(job.state != "completed" for job in removals):
+                raise StorageError(
+                    "chunks of deleted files are not erased yet, a job goes on with it; call forget again"
+                )
         holding = set() if aim.text is None else await run.threads.run(self._in_chunks, run, aim.text)
         async for page in run.pages("files", "seq, id, filename", where):
             for _, id_, name in page:

@@ -56,9 +56,10 @@ async def erase_messages(run: Forgetting) -> None:
     )  # fmt: skip
     async for page in run.pages("messages", COLUMNS, where):
         messages = [_row(row) for row in page]
-        meant = [row for row in messages if aim.text is None or _holds(row, aim.text)]
-        await _erase(run, meant)
-        run.ids |= {row.session_id for row in meant} if aim.whole else set()
+        await _erase(run, [row for row in messages if aim.text is None or _holds(row, aim.text)])
+    if aim.whole:
+        there = partial(sessions_by_id, tenant=tenant, ids=run.shortened)
+        run.ids |= run.shortened - (await run.threads.run(run.store.db.read, there, tenant)).keys()
 
 
 async def _erase(run: Forgetting, rows: Sequence[MessageRow]) -> None:

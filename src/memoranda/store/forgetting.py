@@ -9,6 +9,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import msgspec
@@ -353,29 +354,30 @@ def contains_phrase(row: Record, phrase: Phrase) -> bool:
 
 
 async def erase_jobs(run: Erasure) -> None:
-    """Cancel jobs about erased objects, or whose payload or result contains the phrase, and blank their rows."""
+    """Cancel jobs about erased objects, or whose payload contains the phrase, and blank their rows. Of jobs whose error
+    or result contains it, only these are blanked."""
     aim = run.aim
     if not aim.other_data:
         return
     text = None if aim.bound else aim.text
     everything = aim.everything and aim.whole and not aim.bound
-    async for rows in run.pages("jobs", "seq, id, kind, payload, error, result, cursor", ("1 = 1", [])):
-        ids = []
+    async for rows in run.pages("jobs", "seq, id, kind, payload, error, result", ("1 = 1", [])):
+        ids, outcomes = [], []
         for _, id_, kind, payload, *rest in rows:
-            if kind == RELEASE_JOB or (payload == "{}" and not any(rest)):
-                continue  # a release job completes a deletion, and has ids only
-            mentioned = text is not None and (text.within_json(payload) or text.within(*rest))
-            if (
-                mentioned
-                or (everything and kind not in MAINTENANCE)
-                or _about(run, msgspec.json.decode(payload))
-            ):
+            if kind in COMPLETING or (payload == "{}" and not any(rest)):
+                continue
+            told = msgspec.json.decode(payload)
+            mentioned = text is not None and text.within(*_texts(told))
+            if mentioned or (everything and kind not in MAINTENANCE) or _about(run, told):
                 ids.append(id_)
-        if ids:
-            listed = compact_json(ids)
-            await run.change(lambda w, listed=listed: _cancelled(w, listed))  # type: ignore[misc]
+            elif text is not None and text.within(*rest):
+                outcomes.append(id_)
+        if ids or outcomes:
+            await run.change(partial(_cancelled, jobs=run.jobs, ids=ids, outcomes=outcomes))
 
 
+COMPLETING = frozenset((RELEASE_JOB, "knowledge.remove", "memory_stores.clear"))
+"""Jobs that complete a deletion; they are told ids alone."""
 MAINTENANCE = frozenset(
     (
         "memories.embed",
@@ -383,10 +385,9 @@ MAINTENANCE = frozenset(
         "index.move",
         "memories.remodel",
         "store.repair",
-        "memory_stores.clear",
     )
 )
-"""Jobs about the rows of every user, and those that complete an erasure: their payloads contain no text."""
+"""Jobs about the rows of every user: their payloads contain no text."""
 NAMES = {"user_id": "user", "session_id": "session", "session": "session", "conversation": "session"}
 """Keys of job payloads that name a place."""
 
@@ -403,7 +404,17 @@ def _about(run: Forgetting, value: Any, key: str = "") -> bool:
     return value in run.ids or value in named
 
 
-def _cancelled(w: Writing, listed: str) -> dict[str, int]:
-    now = now_micros()
-    w.c.run("stop_jobs", [now, w.tenant, listed])
-    return {"jobs": w.c.run("blank_jobs", [w.tenant, listed])}
+def _texts(value: Any) -> Iterator[str]:
+    """Yield the strings of a payload, whose keys are ours."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _texts(part)
+
+
+def _cancelled(w: Writing, jobs: Jobs, ids: Sequence[str], outcomes: Sequence[str]) -> dict[str, int]:
+    for id_ in ids:
+        jobs.stop_one(w.c, w.tenant, id_)
+    blanked = w.c.run("blank_jobs", [w.tenant, compact_json(ids)])
+    return {"jobs": blanked + w.c.run("blank_outcomes", [w.tenant, compact_json(outcomes)])}
