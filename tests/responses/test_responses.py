@@ -265,8 +265,44 @@ def test_a_conversation_survives_what_goes_wrong_in_it(desk: Any) -> None:
     desk.run(abandon())
     assert text(desk.create("four", conversation=conversation)) == "fine"
     told = said(desk)
-    assert told[:3] == ["user: one", "assistant: I", "user: two"]
+    assert told[:3] == ["user: one", "assistant: I", "user: three"]
     assert told[-1] == "user: four"
+
+
+def test_a_response_without_an_answer_or_call_adds_nothing_to_its_conversation(desk: Any) -> None:
+    """Refused, unavailable, or abandoned while the model thinks; a retry does not repeat the question."""
+    conversations = desk.inner.conversing_as(desk.admin)
+    conversation = desk.run(conversations.create()).id
+    desk.script(
+        {"status": 503},
+        {"status": 503},
+        {"when": "^I owe", "text": "noted"},
+        {"reasoning": "one two", "hang": True},
+        {"text": "cut off", "finish": "length"},
+    )
+    for _ in range(2):
+        with pytest.raises(ModelUnavailable):
+            desk.create("I owe Ben 50 euros", conversation=conversation, memory=False)
+    desk.create("I owe Ben 50 euros", conversation=conversation, memory=False)
+    with pytest.raises(InvalidInput, match="tokens"):
+        desk.create("word " * 200_000, conversation=conversation, memory=False)
+
+    async def abandon() -> None:
+        run = await desk.start("and Ann?", conversation=conversation, memory=False)
+        async for batch in run:
+            if any(event["type"].endswith("reasoning_text.delta") for event in batch):
+                run.abandon()
+        assert (run.response.status, run.response.output[0]["type"]) == ("cancelled", "reasoning")
+
+    desk.run(abandon())
+    assert desk.create("tell me all", conversation=conversation, memory=False).status == "incomplete"
+    items = desk.run(conversations.items(conversation, order="asc")).data
+    assert [item["content"][0]["text"] for item in items] == [
+        "I owe Ben 50 euros",
+        "noted",
+        "tell me all",
+        "cut off",
+    ]
 
 
 def test_conversations_that_are_not_there(desk: Any) -> None:

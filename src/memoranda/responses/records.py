@@ -18,6 +18,8 @@ from memoranda.types import Subject
 SECOND = 1_000_000
 OWN_COLUMNS = ("id", "created_at", "status", "output")
 """Fields of a response that its row has columns for."""
+UNANSWERED = frozenset({"mcp_list_tools", "reasoning"})
+"""Types of output that are neither an answer nor a call."""
 _encode = msgspec.json.Encoder().encode
 _items = msgspec.json.Decoder(list[dict[str, Any]])
 
@@ -93,7 +95,7 @@ class NewResponse(msgspec.Struct, kw_only=True):
 
 
 def add(c: Connection, new: NewResponse) -> bool:
-    """Store a response; unless it is live, its input and output are added to its conversation. Return True."""
+    """Store a response; unless it is live, it joins its conversation. Return True."""
     response, tenant = new.response, new.subject.tenant_id
     conversation = response.conversation["id"] if response.conversation else None
     c.run(
@@ -131,8 +133,13 @@ def end(c: Connection, new: NewResponse) -> bool:
 
 
 def join_conversation(c: Connection, new: NewResponse) -> None:
-    """Adds input and output to the response's conversation, if it still exists."""
+    """Add input and output to the response's conversation, if it still exists. A response that failed or was cancelled
+    before an answer or a call adds nothing: its input would be in the conversation again for each retry."""
     response, tenant = new.response, new.subject.tenant_id
+    if response.status in ("failed", "cancelled") and all(
+        item["type"] in UNANSWERED for item in response.output
+    ):
+        return
     if not response.conversation or c.one("has_conversation", [tenant, response.conversation["id"]]) is None:
         return
     add_items(c, tenant, response.conversation["id"], [*new.input, *response.output], response.id)
