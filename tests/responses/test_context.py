@@ -48,7 +48,7 @@ def remembering(desk: Any) -> Any:
     return desk
 
 
-def find(desk: Any, question: str, past: Past | None = None, **use: Any) -> Remembered:
+def find(desk: Any, question: Any, past: Past | None = None, **use: Any) -> Remembered:
     asked = turn(desk)
     asked = Turn(
         **{**{name: getattr(asked, name) for name in asked.__struct_fields__}, "memory": MemoryUse(**use)}
@@ -96,6 +96,27 @@ def test_nothing_to_tell() -> None:
 @pytest.mark.parametrize("question", ["", "   "])
 def test_without_a_question_nothing_is_looked_up(remembering: Any, question: str) -> None:
     assert find(remembering, question).hits == []
+
+
+def test_the_output_of_a_call_goes_on_with_the_question_before_it(remembering: Any) -> None:
+    question = "What tea does the user drink?"
+    past = checked(
+        [
+            {"role": "user", "content": "I bake a cake"},
+            {"role": "assistant", "content": "Good."},
+            {"role": "user", "content": question},
+            {"type": "function_call", "call_id": "c", "name": "find", "arguments": "{}"},
+        ]
+    )
+    output = [{"type": "function_call_output", "call_id": "c", "output": "a pot"}]
+    found = find(remembering, output, Past(items=past))
+    expected = find(remembering, question, Past(items=past[:2]))
+    assert [(hit.memory.id, hit.similarity) for hit in found.hits] == [
+        (hit.memory.id, hit.similarity) for hit in expected.hits
+    ]
+    assert found.question == question
+    image = {"role": "user", "content": [{"type": "input_image", "image_url": "https://a.example/b.png"}]}
+    assert find(remembering, [image], Past(items=past[:3])).hits == []
 
 
 def test_how_much_and_of_which_kind(remembering: Any) -> None:

@@ -14,6 +14,7 @@ from memoranda.config.sections import Responses
 from memoranda.errors import Conflict, ModelBroken, ModelRefused, ModelUnavailable
 from memoranda.providers.chat.base import Ask, Model, Piece
 from memoranda.providers.chat.scripted import ScriptedModel
+from memoranda.responses.items import checked
 from memoranda.responses.loop import Brief, Loop
 from memoranda.responses.offers import offers
 from memoranda.responses.runs import UNEXPECTED, Run
@@ -99,8 +100,8 @@ async def make(
         memory=MemoryUse(),
         count=tokens.count,
     )
-    brief = {"ask": Ask(messages=[], model=None), "max_tool_calls": 32, **brief}
-    held = Brief(system=[], items=[], offers=offers(declared, tools), turn=turn, **brief)
+    brief = {"ask": Ask(messages=[], model=None), "items": [], "max_tool_calls": 32, **brief}
+    held = Brief(system=[], offers=offers(declared, tools), turn=turn, **brief)
     run = Run(Response(id="resp_1", created_at=1, status="in_progress", model="m"))
     loop = Loop(held, run.telling, [model, *models])
 
@@ -321,6 +322,16 @@ class Files(Local):
         return Result({**item, "status": "completed"}, str(await self.work(arguments)))
 
 
+ASKED = checked("Which colour has the kettle?")
+SEARCHED = {
+    "id": "fs_0",
+    "type": "file_search_call",
+    "status": "completed",
+    "queries": ["kettle"],
+    "_told": "It is red.",
+}
+
+
 def test_files_are_searched_before_the_model_is_asked_where_that_is_set(house: Any) -> None:
     async def test() -> None:
         ask = Ask(messages=[], question="Which colour has the kettle?")
@@ -334,13 +345,16 @@ def test_files_are_searched_before_the_model_is_asked_where_that_is_set(house: A
             ({"max_tool_calls": 0}, [], None),
             ({"search_first": False}, [], None),
             ({"ask": Ask(messages=[])}, [], None),
+            ({"items": [*ASKED, SEARCHED]}, [], None),
+            ({"items": [*ASKED, SEARCHED, *ASKED]}, [ask.question], None),
         ):
             found: list[str] = []
             fields = {"ask": ask, "search_first": True} | fields
             made = await make([{"text": "Red."}], [Files(found), *OTHERS], **fields)
             assert found == queries
             assert [one["status"] for one in made.of("file_search_call")] == ["completed"] * len(queries)
-            assert made.answers() == ["The kettle is red."] * len(queries)
+            earlier = ["It is red."] * ("items" in fields)
+            assert made.answers() == [*earlier, *["The kettle is red."] * len(queries)]
             assert made.model.asked[0].tool_choice == choice
             assert (made.texts, made.degraded) == (["Red."], set())
 

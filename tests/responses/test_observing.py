@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from memoranda.responses.values import Exchange, MemoryUse, ResponseRequest, shown
 from memoranda.types import Subject
 
 pytestmark = pytest.mark.rows_in("sqlite", "postgresql")
 ECHO = {"text": "you said: {question}", "repeat": True}
+FIND = {"type": "function", "name": "find", "parameters": {"type": "object"}}
 
 
 def words(desk: Any, query: str) -> list[str]:
@@ -65,6 +67,56 @@ def test_what_is_not_stored_and_what_was_said_before_is_not_kept_again(desk: Any
         "the second about the kettle",
         "you said: the second about the kettle",
     ]
+
+
+def test_a_question_that_is_answered_with_a_call_is_logged_once(desk: Any) -> None:
+    """Whether the client goes on from the response, sends its whole history with the call, or makes up a call."""
+    call = {"calls": [{"name": "find", "id": "call_1"}]}
+    output = {"type": "function_call_output", "call_id": "call_1", "output": "flour, walnuts"}
+    made_up = {"type": "function_call", "call_id": "call_1", "name": "find", "arguments": "{}"}
+
+    desk.script(call, {"text": "a fine boat"}, call, {"text": "a fine canoe"}, {"text": "a fine raft"})
+    first = desk.create("my boat is the Albatros", tools=[FIND])
+    assert words(desk, "albatros") == ["my boat is the Albatros"]
+    second = desk.create([output], previous_response_id=first.id, tools=[FIND])
+    log = desk.rc.sessions_as(Subject(tenant_id=desk.tenant)).messages(first.id).data
+    assert [(message.role, message.content, message.response_id) for message in log] == [
+        ("user", "my boat is the Albatros", first.id),
+        ("assistant", "a fine boat", second.id),
+    ]
+    asked = {"role": "user", "content": "my canoe is the Otter"}
+    first = desk.create([asked], tools=[FIND])
+    desk.create([asked, *map(shown, first.output), output], tools=[FIND])
+    assert words(desk, "otter") == ["my canoe is the Otter"]
+    assert sorted(words(desk, "canoe")) == ["a fine canoe", "my canoe is the Otter"]
+    desk.create([{"role": "user", "content": "my raft is the Heron"}, made_up, output], tools=[FIND])
+    assert words(desk, "heron") == ["my raft is the Heron"]
+
+
+def test_a_call_in_a_conversation_that_is_sent_as_a_whole_is_logged_once(desk: Any) -> None:
+    desk.script({"calls": [{"name": "find", "id": "call_1"}]}, {"text": "a fine boat"})
+    asked = {"role": "user", "content": "my boat is the Albatros"}
+    rest = [
+        {"type": "function_call", "call_id": "call_1", "name": "find", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "call_1", "output": "flour, walnuts"},
+    ]
+
+    async def send(items: list[Any]) -> None:
+        request = ResponseRequest(input=items, tools=[FIND], store=False, memory=MemoryUse(session_id="talk"))
+        run = await desk.by("ada").start(request, Exchange())
+        await run.done()
+
+    for items in ([asked], [asked, *rest]):
+        desk.run(send(items))
+        assert words(desk, "albatros") == ["my boat is the Albatros"]
+    log = desk.rc.sessions_as(Subject(tenant_id=desk.tenant)).messages("talk").data
+    assert [message.content for message in log] == ["my boat is the Albatros", "a fine boat"]
+
+
+def test_a_call_that_broke_off_logs_nothing(desk: Any) -> None:
+    desk.script({"calls": [{"name": "find", "arguments": '{"a'}], "finish": "length"})
+    assert desk.create("my boat is the Albatros", tools=[FIND]).status == "incomplete"
+    assert words(desk, "albatros") == []
 
 
 def test_an_id_that_is_taken_keeps_no_response_from_being_stored(desk: Any) -> None:

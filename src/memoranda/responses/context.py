@@ -48,13 +48,13 @@ class Remembered(msgspec.Struct):
 async def remembered(turn: Turn, past: Past, new: Sequence[Item]) -> Remembered:
     """Retrieve memories for the last question in the scopes of this conversation, without those that the history
     shows: one search, one embedding."""
-    question = last_question(new)
+    question = last_question(new, past.items)
     use, settings = turn.memory, turn.settings
     if not question or not (settings.memory if use.retrieval is None else use.retrieval):
         return Remembered()
     asked = ContextQuery(
         query=question,
-        recent=_said([*past.items, *(item for some in turns_of(new)[:-1] for item in some)]),
+        recent=_said(_before_question(past.items, new)),
         exclude=[item["id"] for item in (*past.items, *new) if item.get("id")],
         hierarchy=places(turn),
         kinds=use.kinds,
@@ -66,6 +66,13 @@ async def remembered(turn: Turn, past: Past, new: Sequence[Item]) -> Remembered:
     except InvalidInput as exc:
         raise InvalidInput(f"memory.{exc.field}", str(exc).partition(": ")[2]) from exc
     return Remembered(question, retrieved, turn.core.config.sessions.snippet_chars)
+
+
+def _before_question(past: Sequence[Item], new: Sequence[Item]) -> list[Item]:
+    """The items before the turn of the last question."""
+    asked = new if last_question(new) else [*past, *new]
+    before = [item for some in turns_of(asked)[:-1] for item in some]
+    return [*past, *before] if asked is new else before
 
 
 def _said(items: Sequence[Item]) -> list[Said]:

@@ -223,7 +223,7 @@ class Engine:
             reasoning_effort=reasoning.get("effort"),
             verbosity=(request.text or {}).get("verbosity"),
             extra=forwarded if plan.exchange is None else forwarded | plan.exchange.options,
-            question=last_question(plan.input),
+            question=last_question(plan.input, plan.past.items),
         )
 
     def _fitted(

@@ -203,12 +203,14 @@ def text_of(item: Item) -> str:
     return "".join(part.get("text") or part.get("refusal") or "" for part in parts)
 
 
-def last_question(items: Sequence[Item]) -> str:
-    """What the user asked last; "" when nothing."""
-    for item in reversed(items):
-        if item["type"] == "message" and item["role"] == "user" and (question := text_of(item).strip()):
+def last_question(items: Sequence[Item], past: Sequence[Item] = ()) -> str:
+    """What the user asked last; "" when nothing. If the user says nothing in `items`, which then answer a call, it is
+    what the user asked last in the `past`."""
+    messages = [item for item in items if item["type"] == "message" and item["role"] == "user"]
+    for item in reversed(messages):
+        if question := text_of(item).strip():
             return question
-    return ""
+    return last_question(past) if past and not messages else ""
 
 
 def paired(items: Sequence[Item]) -> dict[int, int]:

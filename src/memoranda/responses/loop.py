@@ -22,6 +22,7 @@ from memoranda.responses.offers import Offers
 from memoranda.responses.steps import AskAgain, CallTools, Finish, ModelTurn, ToolCall, next_step, parsed
 from memoranda.responses.tools.base import Result, Tool, Turn
 from memoranda.responses.tools.calls import OWN_LABEL, asking, begun_call, failed_call
+from memoranda.responses.turns import turns_of
 from memoranda.responses.values import InputTokensDetails, Item, OutputTokensDetails, ResponseUsage
 from memoranda.store.ids import new_id
 from memoranda.store.retrieval.evidence import Evidence
@@ -111,11 +112,14 @@ class Loop:
             self.evidence = evidence
 
     async def _search(self) -> None:
-        """Call the search in files as a model would, where it may be called."""
+        """Call the search in files as a model would, where it may be called and was not in this turn."""
         brief = self.brief
         name = next((name for name, tool in brief.offers.here.items() if tool.name == "file_search"), None)
         forbidden = brief.choice == "none" or (brief.only is not None and name not in brief.only)
-        if name is None or forbidden or not brief.ask.question or self._left < 1:
+        searched = any(
+            item["type"] == "file_search_call" for some in turns_of(brief.items)[-1:] for item in some
+        )
+        if name is None or forbidden or searched or not brief.ask.question or self._left < 1:
             return
         self._called.add(name)
         arguments = json.dumps({"query": brief.ask.question})

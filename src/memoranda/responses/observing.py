@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from memoranda.errors import Conflict, Forbidden, InvalidInput, NotFound
-from memoranda.responses.items import OUTPUTS, output_text, text_of
+from memoranda.responses.events import response_of_item
+from memoranda.responses.items import CALLS, OUTPUTS, output_text, text_of
 from memoranda.responses.tools.base import Turn
 from memoranda.responses.tools.memory import acting, places
 from memoranda.responses.turns import turns_of
@@ -17,11 +18,14 @@ from memoranda.sessions.sessions import Sessions
 from memoranda.sessions.values import NewMessage
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
+from memoranda.store.ids import listed
 from memoranda.text.hashing import digest
 
 log = logging.getLogger("memoranda.responses")
 T = TypeVar("T")
 TOOL = "tool"
+WAITING = (*CALLS, "mcp_approval_request")
+"""Types of items with which a response ends until the client goes on."""
 DAY = 86_400
 """Seconds."""
 
@@ -32,8 +36,12 @@ class Heard:
     def __init__(self, turn: Turn, new: Sequence[Item], response: Response) -> None:
         self._turn = turn
         self._response_id: str | None = response.id
-        asked = turns_of(new)[-1:]
-        self._said = self._spoken([*(item for some in asked for item in some), *response.output])
+        self._completed = response.status == "completed"
+        asked = [item for some in turns_of(new)[-1:] for item in some]
+        self._said = self._spoken([*asked, *response.output])
+        called = max((at for at, item in enumerate(asked) if item["type"] in WAITING), default=None)
+        self._caller = None if called is None else response_of_item(asked[called]["id"])
+        self._before_call = len(self._spoken(asked[:called]))
 
     def _spoken(self, items: Sequence[Item]) -> list[tuple[str, str, str]]:
         """Return id, role and text of each item that is logged."""
@@ -46,21 +54,30 @@ class Heard:
 
     async def ready(self, named: bool) -> Ready | None:
         """The messages for the log: the user's last message, the answer, and tool outputs if the configuration logs
-        them. None if there is no answer. With `named` the messages have the ids of their items."""
-        turn = self._turn
-        if not any(role == "assistant" for _, role, _ in self._said):
+        them. None if there are none, or if the response ended early without an answer. With `named` the messages have
+        the ids of their items."""
+        turn, said = self._turn, await self._unlogged()
+        answered = self._completed or any(role == "assistant" for _, role, _ in said)
+        if not said or not answered:
             return None
         return await Sessions(turn.core, acting(turn)).prepare(
-            [
-                NewMessage(content=text, role=role, id=id_ if named else None)
-                for id_, role, text in self._said
-            ],
+            [NewMessage(content=text, role=role, id=id_ if named else None) for id_, role, text in said],
             session_id=places(turn)["session"],
             channel_id=turn.memory.channel_id,
             agent_id=turn.agent_id,
             extraction=turn.memory.extraction,
             response_id=self._response_id,
         )
+
+    async def _unlogged(self) -> list[tuple[str, str, str]]:
+        """The messages without those before a call that a client sends back: they were logged with the response that
+        made the call, if that is stored."""
+        core, tenant = self._turn.core, self._turn.subject.tenant_id
+        if self._caller is None:
+            return self._said
+        wanted = [tenant, listed([self._caller])]
+        rows = await core.threads.run(core.store.db.read, lambda c: c.all("responses_there", wanted), tenant)
+        return self._said[self._before_call :] if rows else self._said
 
 
 class Exchanged(Heard):
@@ -69,7 +86,7 @@ class Exchanged(Heard):
 
     def __init__(self, turn: Turn, conversation: Sequence[Item], response: Response) -> None:
         super().__init__(turn, conversation, response)
-        self._response_id = None
+        self._response_id = self._caller = None
         earlier = [item for some in turns_of(conversation)[:-1] for item in some]
         where = [acting(turn).user_id or "", places(turn)["session"], str(response.created_at // DAY)]
         self._said = _chained(digest(*where), self._spoken(earlier), self._said)
@@ -101,8 +118,8 @@ async def stored(core: Core, tenant: str, work: Callable[[Connection], bool], he
 async def _store_with_messages(
     core: Core, tenant: str, work: Callable[[Connection], bool], heard: Heard
 ) -> bool | None:
-    """Write the messages in `heard`, together with `work`. Return False if there is no answer, None if the messages
-    cannot be stored: then nothing was written."""
+    """Write the messages in `heard`, together with `work`. Return False if there are none, None if the messages cannot
+    be stored: then nothing was written."""
     for named in (True, False):
         try:
             ready = await heard.ready(named)
