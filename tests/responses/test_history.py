@@ -311,6 +311,30 @@ def test_what_is_missing_or_goes_round_ends_the_walk(shelf: Shelf) -> None:
     assert texts(shelf.load(held, previous_response_id="self")) == of("self")
 
 
+def test_answers_to_calls_that_are_missing_are_left_out(shelf: Shelf) -> None:
+    """Each output goes with its call, and so does an approval; models that number their calls give ids twice."""
+    shelf.response("r0", None, say("user"), answer=[call("a"), ASK])
+    shelf.response("r1", "r0", output("a"), GRANT, answer=[call("a"), call("b")])
+    shelf.response("r2", "r1", output("a"), output("b"))
+    shelf.response("r3", "r2")
+    shelf.response("r4", "r3")
+    held, _ = shelf.history(Summarization())
+    whole = shelf.load(held, previous_response_id="r4").items
+    shelf.write(lambda c: c.run("drop_response", [shelf.tenant, "r0"]))
+    past = shelf.load(held, previous_response_id="r4")
+    assert past.broken
+    assert past.items == whole[5:]
+    check_calls(past.items)
+    assert (past.turns, past.tokens) == (3, tokens_of_items(past.items))
+    shelf.write(lambda c: c.run("drop_response", [shelf.tenant, "r1"]))
+    held, _ = shelf.history(ON, "The summary.")
+    past = shelf.load(held, previous_response_id="r4")
+    assert (texts(past), past.broken) == (of("r3", "r4"), True)
+    assert shelf.stored("r4") is not None
+    assert past.summary is not None
+    assert past.summary.summarized_up_to == "r2"
+
+
 def test_anothers_response_is_an_unknown_one(shelf: Shelf) -> None:
     shelf.response("anns", None, user="ann")
     held, _ = shelf.history()

@@ -217,6 +217,17 @@ def test_ids_that_a_model_gives_twice(desk: Any) -> None:
     assert [message["role"] for message in desk.told()] == ["user", "assistant", "tool", "assistant", "tool"]
 
 
+def test_a_chain_goes_on_after_the_response_with_its_call_is_deleted(desk: Any) -> None:
+    desk.script({"calls": [{"name": "find", "id": "call_1"}]}, {"text": "42 it is"}, ECHO)
+    first = desk.create("what is it?", tools=[FIND])
+    output = {"type": "function_call_output", "call_id": "call_1", "output": "42"}
+    second = desk.create([output], previous_response_id=first.id, tools=[FIND])
+    desk.run(desk.responses.delete(first.id))
+    third = desk.create("go on", previous_response_id=second.id, memory=False)
+    assert said(desk) == ["assistant: 42 it is", "user: go on"]
+    assert third.extensions["history"]["broken"]
+
+
 def test_a_call_that_broke_off_does_not_stop_the_conversation(desk: Any) -> None:
     desk.script(
         {"text": "I", "calls": [{"name": "find", "arguments": '{"a'}], "finish": "length"}, {"text": "better"}

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ from memoranda.responses.conversations import (
     stored_summary,
 )
 from memoranda.responses.counting import tokens_of_items
+from memoranda.responses.items import CALLS, OUTPUTS
 from memoranda.responses.merging import Summarized
 from memoranda.responses.summaries import summarize
 from memoranda.responses.turns import fitting, pinned, starts_of
@@ -425,13 +427,15 @@ def _of_chain(rows: list[records.ResponseRow], subject: Subject) -> StoredPast:
     upto = None if summarized is None else summarized.summarized_to
     mine = next((i for i, row in enumerate(rows) if not owns(subject, row.user_id)), len(rows))
     oldest = rows[mine - 1]
+    broken = mine < len(rows) or (oldest.previous_id is not None and oldest.previous_id != upto)
     items: list[Item] = []
     cuts: dict[int, str] = {}
+    unanswered: Counter[str] = Counter()
     for row in reversed(rows[:mine]):
         if items and row.previous_id is not None:
             cuts[len(items)] = row.previous_id
-        items += row.input_items
-        items += row.output_items
+        said = [*row.input_items, *row.output_items]
+        items += _after_their_calls(said, unanswered) if broken else said
     return StoredPast(
         tenant=newest.tenant_id,
         items=items,
@@ -441,9 +445,27 @@ def _of_chain(rows: list[records.ResponseRow], subject: Subject) -> StoredPast:
         session_id=newest.session_id,
         tail=newest.id,
         user_id=newest.user_id,
-        broken=mine < len(rows) or (oldest.previous_id is not None and oldest.previous_id != upto),
+        broken=broken,
         mixed=len({row.user_id for row in rows}) > 1,
     )
+
+
+def _after_their_calls(items: Sequence[Item], unanswered: Counter[str]) -> list[Item]:
+    """The items without answers to calls and approval requests that are missing, which models reject. `unanswered`
+    counts those of the items before, by id, and is updated."""
+    kept = []
+    for item in items:
+        kind = item["type"]
+        if kind in CALLS or kind == "mcp_approval_request":
+            unanswered[item["call_id" if kind in CALLS else "id"]] += 1
+        elif kind in OUTPUTS:
+            if not unanswered[item["call_id"]]:
+                continue
+            unanswered[item["call_id"]] -= 1
+        elif kind == "mcp_approval_response" and not unanswered[item["approval_request_id"]]:
+            continue
+        kept.append(item)
+    return kept
 
 
 def _conversation(c: Connection, subject: Subject, id_: str) -> tuple[ConversationRow, list[Row]]:
