@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from typing import Any
 
 import pytest
@@ -104,6 +105,42 @@ def test_what_is_wrong_with_a_file_is_named(desk: Any, part: dict[str, Any], whe
         desk.create(ask(part))
     assert refused.value.field == ".".join(filter(None, ["input[0].content[1]", where]))
     assert desk.model.asked == []
+
+
+def test_a_file_in_an_item_that_is_added_to_a_conversation(desk: Any) -> None:
+    """It is told as one in a request is, and counted with its text."""
+    desk.script(ECHO)
+    id_ = upload(desk, b"The boss is Ada. " * 100, "boss.txt")
+    items = ask(
+        {"type": "input_file", "file_id": id_}, {"type": "input_image", "file_id": upload(desk, PNG, "a.png")}
+    )
+    conversations = desk.inner.conversing_as(desk.admin)
+    begun = desk.run(conversations.create(items)).id
+    grown = desk.run(conversations.create()).id
+    (added,) = desk.run(conversations.add_items(grown, items)).data
+    assert "_texts" not in added
+    desk.run(desk.inner.knowing_as(desk.admin).files.delete(id_))
+    for conversation in (begun, grown):
+        desk.create("and now?", conversation=conversation)
+        parts = desk.told()[0]["content"]
+        assert parts[1]["text"].startswith("File boss.txt:\nThe boss is Ada.")
+        assert parts[2]["image_url"]["url"].startswith("data:image/png;base64,")
+    rows = desk.rows("SELECT item FROM conversation_items WHERE tenant_id = ?", desk.tenant)
+    with_file = [item for (text,) in rows if "_texts" in (item := json.loads(text))]
+    assert [item["_tokens"] > 500 for item in with_file] == [True, True]
+
+
+@pytest.mark.parametrize("kind", ["input_file", "input_image"])
+def test_a_file_that_is_not_there_is_added_to_no_conversation(desk: Any, kind: str) -> None:
+    conversations = desk.inner.conversing_as(desk.by("bob").subject)
+    id_ = desk.run(conversations.create()).id
+    for file in ("file_none", upload(desk, PNG, "a.png", user="ada")):
+        items = ask({"type": kind, "file_id": file})
+        for adding in (conversations.create(items), conversations.add_items(id_, items)):
+            with pytest.raises(InvalidInput, match="no file") as refused:
+                desk.run(adding)
+            assert refused.value.field == "items[0].content[1].file_id"
+    assert desk.run(conversations.items(id_)).data == []
 
 
 def test_files_of_others_are_not_there(desk: Any) -> None:

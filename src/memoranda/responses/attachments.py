@@ -94,7 +94,7 @@ class Attachments:
             await asyncio.to_thread(path.write_bytes, data)
             return (await self._core.readers.read(path, name)).document.text
 
-    async def images(self, items: Sequence[Item], past: bool = False) -> dict[str, str]:
+    async def images(self, items: Sequence[Item], where: str = "input", past: bool = False) -> dict[str, str]:
         """Return data URLs of the images that are uploaded files, by file id. With `past`, images that no longer exist
         are left out.
 
@@ -108,7 +108,9 @@ class Attachments:
             if kind != "input_image" or part.get("image_url") or part["file_id"] in urls:
                 continue
             try:
-                urls[part["file_id"]] = await self._image(part["file_id"], f"input[{i}].content[{j}].file_id")
+                urls[part["file_id"]] = await self._image(
+                    part["file_id"], f"{where}[{i}].content[{j}].file_id"
+                )
             except InvalidInput:
                 if not past:
                     raise

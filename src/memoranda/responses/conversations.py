@@ -12,6 +12,7 @@ from memoranda.clock import moment, now_micros
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.knowledge.checks import metadata_of
 from memoranda.responses import records
+from memoranda.responses.attachments import Attachments
 from memoranda.responses.counting import mark
 from memoranda.responses.events import visible
 from memoranda.responses.items import PREFIXES, checked
@@ -81,7 +82,7 @@ class Conversations:
         row = ConversationRow(
             self._tenant, new_id("conv_"), 0, self.subject.user_id, metadata_of(metadata), None, now
         )
-        taken = taken_in(items or [])
+        taken = await self._taken_in(items or [])
 
         def work(c: Connection) -> Conversation:
             c.run("add_tenant", [self._tenant, now])
@@ -183,7 +184,7 @@ class Conversations:
             Forbidden: the subject writes nothing.
         """
         must_write(self.subject)
-        taken = taken_in(items)
+        taken = await self._taken_in(items)
         if not taken:
             raise InvalidInput("items", "must hold at least one item")
         ids = [item["id"] for item in taken]
@@ -236,6 +237,19 @@ class Conversations:
 
         return await self._write(work)
 
+    async def _taken_in(self, items: Sequence[Item]) -> list[Item]:
+        """Items as they are stored, with the texts of their files, and their tokens counted.
+
+        Raises:
+            InvalidInput: as `taken_in`; or a file is not there for this subject, cannot be read, or is too much.
+        """
+        taken = taken_in(items)
+        attachments = Attachments(self._core, self.subject)
+        await attachments.read(taken, "items")
+        await attachments.images(taken, "items")
+        await self._core.threads.run(mark, taken)
+        return taken
+
     async def _read(self, work: Callable[[Connection], T]) -> T:
         return await self._core.threads.run(self._core.store.db.read, work, self._tenant)
 
@@ -255,7 +269,7 @@ def shortened(c: Connection, tenant: str, id_: str) -> int:
 
 
 def taken_in(items: Sequence[Item], where: str = "items") -> list[Item]:
-    """Items as a conversation stores them: an id with the prefix of its type stays, any other is replaced.
+    """Items as a conversation takes them: an id with the prefix of its type stays, any other is replaced.
 
     Raises:
         InvalidInput: an item is wrong, an id is repeated, or there are more than 20.
@@ -276,7 +290,6 @@ def taken_in(items: Sequence[Item], where: str = "items") -> list[Item]:
         if item["id"] in ids:
             raise InvalidInput(f"{where}[{i}].id", f"{item['id']!r} is there twice")
         ids.add(item["id"])
-    mark(taken)
     return taken
 
 
