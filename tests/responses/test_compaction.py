@@ -6,6 +6,7 @@ import asyncio
 import base64
 import zlib
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,9 +18,11 @@ from memoranda.errors import InvalidInput, NotFound
 from memoranda.providers.chat.scripted import ScriptedModel
 from memoranda.responses import compaction
 from memoranda.responses.compaction import compaction_item, decode, encode
+from memoranda.responses.conversations import keep_summary
 from memoranda.responses.items import checked
 from memoranda.responses.messages import to_messages
 from memoranda.responses.summaries import compacted
+from memoranda.responses.values import Summary
 
 TEXT = "User: the kettle is green. 水は青い. 😀"
 
@@ -97,6 +100,23 @@ def test_a_conversation_becomes_its_questions_and_one_item() -> None:
         )
     )
     assert decode(again[-1]["encrypted_content"]) == "ok"
+
+
+@pytest.mark.rows_in("sqlite")
+def test_a_stored_summary_is_carried_over(desk: Any) -> None:
+    """Also one that covers the whole conversation."""
+    conversations = desk.inner.conversing_as(desk.admin)
+    texts = ["The PIN is 4711.", "I have a dog."]
+    talk = desk.run(conversations.create([{"role": "user", "content": text} for text in texts]))
+    ids = [item["id"] for item in desk.run(conversations.items(talk.id, order="asc")).data]
+    for covered, read in ((ids[:1], "User: I have a dog."), (ids, "")):
+        summary = Summary(summary="The PIN: 4711", summarized_up_to=covered[-1], token_count=9, created_at=1)
+        keep = partial(keep_summary, tenant=desk.tenant, id_=talk.id, summary=summary, summarized=covered)
+        assert desk.inner.core.store.db.write(keep).result()
+        desk.script({"when": "Earlier notes:\nThe PIN: 4711", "text": "The PIN is 4711; a dog."})
+        made = desk.run(desk.responses.compact(conversation=talk.id))
+        assert desk.told()[-1]["content"].endswith(f"Conversation:\n{read}\n\nThe notes:")
+        assert decode(made.output[-1]["encrypted_content"]) == "The PIN is 4711; a dog."
 
 
 @pytest.mark.rows_in("sqlite")

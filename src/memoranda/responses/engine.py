@@ -334,13 +334,14 @@ class Engine:
             request = msgspec.structs.replace(request, input=[])
         plan = await self.planning.plan(subject, request)
         items = [*plan.past.items, *plan.input]
-        if not items:
+        if not items and plan.past.summary is None:
             raise InvalidInput("input", "holds nothing to compact, nor does what came before")
         spent: list[TokenUsage] = []
         output = await compacted(
             items,
             self.core.ledger.paid(self.model, subject.tenant_id, "responses"),
             self.planning.config.summarization,
+            previous=plan.past.summary,
             context_tokens=self.planning.config.model.context_tokens,
             meter=spent.append,
         )

@@ -159,16 +159,19 @@ async def compacted(
     model: Model,
     settings: Summarization,
     *,
+    previous: Summary | None = None,
     context_tokens: int = 128_000,
     meter: Meter | None = None,
 ) -> list[Item]:
-    """The compacted conversation: the user's messages, then one compaction item that summarizes all of it, then calls
-    that still wait for their outputs.
+    """The compacted conversation: the user's messages, then one compaction item that summarizes all of it, `previous`
+    included, then calls that still wait for their outputs.
 
     Raises:
         ModelError: the model gave no usable summary.
     """
-    summary = await summarize(items, model, settings, context_tokens=context_tokens, meter=meter)
+    summary = await summarize(
+        items, model, settings, previous=previous, context_tokens=context_tokens, meter=meter
+    )
     asked = [item for item in items if item.get("type") == "message" and item.get("role") == "user"]
     answered = {item.get("call_id") for item in items if str(item.get("type")).endswith("_call_output")}
     waiting = [
