@@ -161,6 +161,29 @@ def test_a_function_is_answered(stage: Any) -> None:
         assert text_of(second) == "It rains."
 
 
+def test_a_search_of_a_response_that_is_not_stored_is_told_again(stage: Any) -> None:
+    """With its passages, which can be cited, and which the client was not shown."""
+    with openai.OpenAI(base_url=f"{stage.url}/v1", api_key="none", max_retries=0) as client:
+        store = client.vector_stores.create(name="manuals")
+        manual = ("manual.txt", b"The belt is changed every six months.")
+        client.vector_stores.files.upload_and_poll(vector_store_id=store.id, file=manual, poll_interval_ms=50)
+    search = {"calls": [{"name": "file_search", "arguments": {"query": "belt"}}]}
+    stage.says(search, {"text": "In summer.", "after": "six months"}, {"text": "As it wears out [1]."})
+    asked = {
+        "model": MODEL,
+        "store": False,
+        "tools": [{"type": "file_search", "vector_store_ids": [store.id]}],
+    }
+    with talking(stage.url) as talk:
+        first = talk.answer(input="When is the belt changed?", **asked)
+        assert first["output"][0]["results"] is None
+        second = talk.answer(input="And why?", previous_response_id=first["id"], **asked)
+    (told,) = [message["content"] for message in stage.asked["messages"] if message["role"] == "tool"]
+    assert "every six months" in told
+    (citation,) = second["output"][-1]["content"][0]["annotations"]
+    assert citation["filename"] == "manual.txt"
+
+
 def test_input_may_come_ahead_of_its_turn(stage: Any) -> None:
     stage.says("You are Ada.")
     with talking(stage.url) as talk:

@@ -14,9 +14,10 @@ from starlette.requests import HTTPConnection
 from starlette.types import Message, Receive, Scope, Send
 
 from memoranda.errors import InvalidInput
+from memoranda.responses.events import visible
 from memoranda.responses.responses import Responses
 from memoranda.responses.runs import ENDING
-from memoranda.responses.values import Item, Response, ResponseRequest, shown
+from memoranda.responses.values import Item, Response, ResponseRequest
 from memoranda.server import wire_responses as wire
 from memoranda.server.auth import Guard
 from memoranda.server.errors import Refused, error_response, problem
@@ -156,8 +157,7 @@ class Connection:
             except BaseException:
                 run.abandon()
                 raise
-            await run.done()
-            return run.shown()
+            return await run.done()
 
     async def _prepared(self, request: ResponseRequest, labels: StreamLabels) -> Response:
         """A response without an answer: its input is remembered for the responses that continue it."""
@@ -191,7 +191,9 @@ class Connection:
         return ResponseRequest(**fields), past
 
     def _hold(self, response: Response, past: Unstored) -> None:
-        self._unstored[response.id] = Unstored([*past.items, *map(shown, response.output)], past.previous)
+        """Keep an unstored response to be continued, with the results of its searches."""
+        output = [visible(item, True) for item in response.output]
+        self._unstored[response.id] = Unstored([*past.items, *output], past.previous)
         while len(self._unstored) > MOST_UNSTORED:
             self._unstored.popitem(last=False)
 
