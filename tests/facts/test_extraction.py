@@ -109,6 +109,60 @@ def test_a_model_that_is_away_is_waited_for(talk: Any, patient: None) -> None:
     assert set(jobs) == {("completed",)}
 
 
+def test_a_message_is_read_while_a_changed_one_waits_for_the_model(
+    talk: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(extraction, "FIRST_WAIT", 2.0)
+    talk.script(json.dumps([TEA]))
+    said = talk.say(SAID, session_id="s")
+    sessions = talk.rc.sessions_as(talk.admin)
+    asked = talk.script({"status": 503, "repeat": True})
+    sessions.update_message("s", said, "I am all for black tea.")
+    until(lambda: asked, "an attempt")
+    until(
+        lambda: talk.rows("SELECT 1 FROM jobs WHERE tenant_id = ? AND error IS NOT NULL", talk.tenant),
+        "it failed",
+    )
+    sessions.observe([{"content": "I like the rain", "user_id": "mara", "speaker": "Mara"}], session_id="s")
+    until(lambda: state(talk)[1], "an attempt of the new message")
+    rain, black = {"fact": "Mara likes the rain"}, TEA | {"fact": "Mara prefers black tea"}
+    talk.script(
+        {"text": json.dumps([rain]), "when": "the rain", "repeat": True},
+        {"text": json.dumps([black]), "when": "black tea", "repeat": True},
+    )
+    talk.settle()
+    assert sorted(talk.live()) == ["Mara likes the rain", "Mara prefers black tea"]
+    assert state(talk)[:2] == (None, 0)
+
+
+def test_a_changed_message_is_read_again_after_its_session_is_merged(talk: Any, patient: None) -> None:
+    later = {"content": "I am all for green tea.", "occurred_at": "2024-05-01T11:20:00Z"}
+    earlier = {"content": "Hello there.", "occurred_at": "2024-05-01T10:30:00Z"}
+    between = {"content": "Are you there?", "occurred_at": "2024-05-01T10:55:00Z"}
+    sessions = talk.rc.sessions_as(talk.admin)
+
+    def say(message: dict[str, str]) -> str:
+        (one,) = sessions.observe([message | {"user_id": "mara", "speaker": "Mara"}], channel_id="c")
+        return one.message.id
+
+    talk.script({"text": json.dumps([TEA]), "when": "green tea"}, {"text": "[]", "repeat": True})
+    said = say(later)
+    talk.settle()
+    say(earlier)
+    talk.settle()
+    talk.script({"status": 503, "repeat": True})
+    session = talk.rows("SELECT session_id FROM messages WHERE tenant_id = ? AND id = ?", talk.tenant, said)[
+        0
+    ][0]
+    sessions.update_message(session, said, "I am all for black tea.")
+    say(between)
+    assert talk.rows("SELECT count(*) FROM sessions WHERE tenant_id = ?", talk.tenant) == [(1,)]
+    black = json.dumps([TEA | {"fact": "Mara prefers black tea"}])
+    talk.script({"text": black, "when": "black tea", "repeat": True}, {"text": "[]", "repeat": True})
+    talk.settle()
+    assert talk.live() == ["Mara prefers black tea"]
+
+
 def state(talk: Any) -> tuple[Any, int, int]:
     sql = "SELECT facts_failure, facts_attempts, facts_seq FROM sessions WHERE tenant_id = ?"
     return talk.rows(sql, talk.tenant)[0]  # type: ignore[no-any-return]

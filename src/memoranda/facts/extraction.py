@@ -121,10 +121,14 @@ class Extraction:
             learned = await extraction.extract(run.tenant, session, anew, run.id)
         except (ModelError, IndexUnavailable, SpendingLimit) as exc:
             self.core.tally["facts.failed"] += 1
-            wait = await self._failed(run.tenant, session, exc)
             extra = {"tenant": run.tenant, "session": session, "error": type(exc).__name__}
             log.warning("facts not extracted", extra=extra)
-            await run.report(run.done, cursor=FIRST)
+            if anew is None:
+                wait = await self._failed(run, session, exc)
+                run.cursor = FIRST
+            else:  # it reads single messages, so no other job waits for it
+                wait = _wait(run.done)
+                await run.report(run.done + 1)
             if isinstance(exc, SpendingLimit):
                 raise
             raise Postponed(_reason(exc), wait) from exc
@@ -175,17 +179,18 @@ class Extraction:
             log.info("facts extracted", extra={"tenant": tenant, "session": session, **total._asdict()})
         return total
 
-    async def _failed(self, tenant: str, session: str, exc: Exception) -> float:
-        """Record in the session that it could not be read; return the seconds until the next try."""
+    async def _failed(self, run: Run, session: str, exc: Exception) -> float:
+        """Record in the session that it could not be read, and that other jobs may wait for this one; return the
+        seconds until the next try."""
 
         def work(w: Writing) -> float:
-            row = session_of(w.c, tenant, session)
-            wait = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(20, row.facts_attempts if row else 0))
-            due = now_micros() + int(wait * 1e6)
-            w.c.run("fail_facts", [_reason(exc), due, tenant, session])
+            row = session_of(w.c, w.tenant, session)
+            wait = _wait(row.facts_attempts if row else 0)
+            w.c.run("fail_facts", [_reason(exc), now_micros() + int(wait * 1e6), w.tenant, session])
+            w.c.run("set_cursor", [FIRST, w.tenant, run.id])
             return wait
 
-        return await self._write(tenant, work)
+        return await self._write(run.tenant, work)
 
     async def _write(self, tenant: str, work: Callable[[Writing], T]) -> T:
         return await self.core.threads.result(self.core.store.transact(tenant, work))
@@ -196,11 +201,11 @@ class Extraction:
         """Return the next messages of a session; None if none are left to read."""
 
         def read(c: Connection) -> Batch | None:
-            session = session_of(c, tenant, id_)
+            messages = [] if anew is None else [*messages_by_id(c, tenant, anew).values()]
+            session = session_of(c, tenant, messages[0].session_id if messages else id_)  # it may be merged
             if session is None:
                 return None
             if anew is not None:
-                messages = [row for row in messages_by_id(c, tenant, anew).values() if row.session_id == id_]
                 marks = self._readable(c, session)
                 again = [row for row in messages if row.extract in marks and row.seq <= session.facts_seq]
                 return self._batch(c, session, again, marks, single=True) if again else None
@@ -362,6 +367,11 @@ class Extraction:
             w.c.run("free_job_key", [w.tenant, job])
         resting = [plan for plan in plans if _still_rests(plan.draft, left)]
         return learn(w, resting, self.bounds).counts
+
+
+def _wait(failures: int) -> float:
+    """Return the seconds until the next try after one more failure."""
+    return min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(20, failures))
 
 
 def _reason(exc: Exception) -> str:

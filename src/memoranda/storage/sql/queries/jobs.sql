@@ -64,6 +64,9 @@ UPDATE jobs SET lease_until = ? WHERE tenant_id = ? AND id = ? AND lease_owner =
 UPDATE jobs SET done = ?, total = ?, cursor = ?, lease_until = ?, updated_at = ?
 WHERE tenant_id = ? AND id = ? AND lease_owner = ? AND state = 'running' RETURNING cancelling
 
+-- name: set_cursor
+UPDATE jobs SET cursor = ? WHERE tenant_id = ? AND id = ?
+
 -- name: end_job (the payload may have text and secrets, and is deleted when it is no longer needed)
 UPDATE jobs SET state = CASE WHEN ?1 = 'queued' AND cancelling = 1 THEN 'cancelled' ELSE ?1 END, error = ?2, result = ?3, run_at = ?4, lease_owner = NULL, lease_until = NULL, updated_at = ?5,
     payload = CASE WHEN ?1 = 'queued' AND cancelling = 0 THEN payload ELSE '{}' END
