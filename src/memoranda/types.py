@@ -442,10 +442,11 @@ class KindPreview(msgspec.Struct, kw_only=True):
 
 class ForgetPreview(msgspec.Struct, kw_only=True):
     """What would be forgotten: `counts` by kind, as a `Receipt` has them, but no `vectors` and no `jobs`; `kinds` are
-    the memories, the most numerous kind first."""
+    the memories, the most numerous kind first; `files` are the names of the first files."""
 
     counts: dict[str, int]
     kinds: list[KindPreview]
+    files: list[str]
 
 
 class NearDuplicate(msgspec.Struct, kw_only=True):

@@ -92,6 +92,15 @@ def test_examples_are_those_that_the_subject_may_see(home: Any) -> None:
         assert [memory.content for memory in kinds["message"].examples] == ["My goat is Bo."]
 
 
+def test_a_preview_names_the_files(home: Any) -> None:
+    with home.empty() as rc:
+        for name in ("one.txt", "two.txt", "three.txt"):
+            rc.knowledge.files.upload(f"{name} is about the blue pot.".encode(), name)
+        rc.memories.add("The key is under the blue pot.")
+        preview = rc.memories.preview_forget(text="blue", examples=2)
+        assert (preview.counts, preview.files) == ({"files": 3, "memories": 1}, ["one.txt", "two.txt"])
+
+
 def test_what_cannot_be_forgotten_has_no_preview(home: Any) -> None:
     with home.open() as rc:
         with pytest.raises(InvalidInput, match="name what to forget"):

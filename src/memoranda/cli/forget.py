@@ -53,6 +53,13 @@ def _show_preview(invocation: Invocation, preview: ForgetPreview) -> None:
         lines += [f"  {memory_line(memory)}" for memory in kind.examples]
         if kind.count > len(kind.examples):
             lines.append(f"  and {kind.count - len(kind.examples)} more")
+    if preview.files:
+        left = preview.counts["files"] - len(preview.files)
+        lines += [
+            "whole files",
+            *(f"  {name}" for name in preview.files),
+            *([f"  and {left} more"] if left else []),
+        ]
     typer.echo("\n".join(lines))
     say("nothing is erased yet; the same command with --yes erases it for good")
 

@@ -15,6 +15,7 @@ from memoranda.knowledge.removal import REMOVE_JOB
 from memoranda.storage.sql.base import Connection
 from memoranda.store import listing
 from memoranda.store.core import Core
+from memoranda.store.forget_preview import FILES
 from memoranda.store.forgetting import Forgetting, contains_phrase
 from memoranda.store.rows import CHUNK
 from memoranda.store.transaction import Writing
@@ -50,7 +51,7 @@ class Erasing:
         async for page in run.pages("files", "seq, id, filename", where):
             for _, id_, name in page:
                 if aim.text is None or id_ in holding or await self._holds(run, aim.text, id_, name):
-                    await self._erase(run, id_)
+                    await self._erase(run, id_, name)
 
     def _in_chunks(self, run: Forgetting, phrase: Phrase) -> set[str]:
         """Return the files of which chunks, or entries in a store, contain the phrase."""
@@ -81,7 +82,7 @@ class Erasing:
         wide = raw[:2] in (b"\xff\xfe", b"\xfe\xff")
         return phrase.within(raw.decode("utf-16" if wide else "utf-8", "replace"))
 
-    async def _erase(self, run: Forgetting, id_: str) -> None:
+    async def _erase(self, run: Forgetting, id_: str, name: str) -> None:
         """Erase a file: its row and its places first, so that no search shows it; then chunks, and bytes last."""
         tenant, core = run.aim.tenant, self.core
         places: list[Any] = await run.threads.run(
@@ -91,9 +92,9 @@ class Erasing:
         await run.change(
             lambda w: {
                 "chunks": _chunks(w.c, tenant, places),
-                "files": int(remove_file(w.c, core, tenant, id_)),
+                FILES: int(remove_file(w.c, core, tenant, id_)),
             },
-            {"chunks": chunks, "files": 1},
+            {"chunks": chunks, FILES: [(id_, name)]},
         )
         run.ids.add(id_)
         if not run.erasing:

@@ -360,10 +360,11 @@ class KindPreview(msgspec.Struct, kw_only=True):
 
 class ForgetPreview(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.forget_preview"):
     """What would be erased: `counts` by kind, as the receipt has them, without `vectors` and `jobs`; `kinds` are the
-    memories, the most numerous kind first."""
+    memories, the most numerous kind first; `files` are the names of as many files as there are examples of a kind."""
 
     counts: dict[str, int]
     kinds: list[KindPreview]
+    files: list[str]
 
 
 class MemoryCount(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.count"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Hashable, Sequence
+from itertools import islice
 from typing import TypeVar
 
 from memoranda.concurrency.threads import Threads
@@ -19,6 +20,8 @@ from memoranda.types import ForgetPreview, KindPreview
 
 T = TypeVar("T")
 SUMMARY = "session_summary"
+FILES = "files"
+"""The kind of rows that are named by id and file name."""
 
 
 class Preview(Forgetting):
@@ -34,7 +37,7 @@ class Preview(Forgetting):
         self._examples = examples
         self._seqs: set[int] = set()
         self._numbers: Counter[str] = Counter()
-        self._named: dict[str, set[Hashable]] = {}
+        self._named: dict[str, dict[Hashable, None]] = {}
         self._kinds: dict[str, KindPreview] = {}
         self._visible = visible_to(aim.subject)
 
@@ -53,6 +56,11 @@ class Preview(Forgetting):
         return ForgetPreview(
             counts={kind: number for kind, number in sorted(counts.items()) if number},
             kinds=sorted(self._kinds.values(), key=lambda kind: (-kind.count, kind.kind)),
+            files=[
+                str(row[1])
+                for row in islice(self._named.get(FILES, {}), self._examples)
+                if isinstance(row, tuple)
+            ],
         )
 
     async def change(self, work: Work, found: Found = NOTHING, sources: Collection[str] = ()) -> None:
@@ -65,7 +73,7 @@ class Preview(Forgetting):
             if isinstance(rows, int):
                 self._numbers[kind] += rows
             else:
-                self._named.setdefault(kind, set()).update(rows)
+                self._named.setdefault(kind, {}).update(dict.fromkeys(rows))
         if sources:
             self.gone |= set(sources)
             there = await self.threads.run(self.store.by_id, self.aim.tenant, list(sources))

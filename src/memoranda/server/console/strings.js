@@ -297,6 +297,7 @@ export const t = {
     previewTitle: "What would be erased",
     byKind: "Memories by kind",
     besides: "Besides memories",
+    wholeFiles: "Files, as a whole",
     total: /** @param {number} n */ (n) => count(n, "memory", "memories"),
     nothing: "No memory matches.",
     kindColumn: "Kind",

@@ -66,6 +66,7 @@ export interface Message {
 export interface ForgetPreview {
   counts: Record<string, number>;
   kinds: { kind: string; count: number; ended: number; examples: Memory[] }[];
+  files: string[];
 }
 
 export interface Receipt {

@@ -8,7 +8,7 @@ import { Pairs } from "../ui/table.js";
 import { toast } from "../ui/toast.js";
 import { setQuery, usePlace } from "../router.js";
 import { t } from "../strings.js";
-import { Given, Groups, counted } from "./forget/shown.js";
+import { Files, Given, Groups, counted } from "./forget/shown.js";
 import { isEverywhere, selectionOf } from "./forget/selection.js";
 
 /** @typedef {import("./forget/selection.js").Selection} Selection */
@@ -79,13 +79,14 @@ function Preview({ selection, onErased }) {
   };
   if (loaded.error) return html`<${Failed} error=${loaded.error} retry=${loaded.reload} />`;
   if (loaded.data === null || loaded.loading) return html`<${Loading} lines=${6} />`;
-  const { counts, kinds } = loaded.data;
+  const { counts, kinds, files } = loaded.data;
   const { memories = 0, ...others } = counts;
   const more = Object.values(others).reduce((sum, number) => sum + number, 0);
   return html`<section class="result" aria-label=${t.forget.previewTitle}>
     <div class="status preview-head"><h2>${t.forget.previewTitle}</h2><span class="quiet" role="status">${t.forget.total(memories)}</span></div>
     <${Groups} groups=${kinds} />
-    ${more > 0 && html`<div class="card besides"><h3>${t.forget.besides}</h3><${Pairs} pairs=${counted(others)} /></div>`}
+    ${more > 0 && html`<div class="card besides"><h3>${t.forget.besides}</h3><${Pairs} pairs=${counted(others)} />
+      ${files.length > 0 && html`<h3>${t.forget.wholeFiles}</h3><${Files} names=${files} total=${others.files ?? 0} />`}</div>`}
     <ul class="points notes">
       ${!everywhere && html`<li>${t.forget.memoriesAlone}</li>`}
       <li>${t.forget.derived}</li>

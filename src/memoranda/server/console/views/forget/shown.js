@@ -29,6 +29,12 @@ function examples({ count, ended, examples: shown }) {
     ${ended > 0 && html`<p class="quiet">${t.forget.archived(ended)}</p>`}`;
 }
 
+/** @param {{ names: string[], total: number }} props */
+export function Files({ names, total }) {
+  return html`<ul class="examples">${names.map((name) => html`<li key=${name}>${name}</li>`)}</ul>
+    ${total > names.length && html`<p class="quiet">${t.forget.andMore(total - names.length)}</p>`}`;
+}
+
 /** Numbers of rows by kind, as pairs to show. @param {Record<string, number>} counts @returns {[string, string][]} */
 export const counted = (counts) => Object.entries(counts).filter(([, number]) => number > 0).map(([name, number]) => [t.forget.counts[name] ?? name, t.number(number)]);
 
