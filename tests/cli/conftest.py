@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+import memoranda
 from memoranda.cli.app import app
 from memoranda.client import Client
 from support.server_process import Process
@@ -33,6 +34,13 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Calls:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MEMORANDA_EMBEDDER__URL", "hash:64")
     return Calls()
+
+
+@pytest.fixture
+def empty_folder(run: Calls, tmp_path: Path) -> Path:
+    """An empty data folder, where commands look for one."""
+    with memoranda.open(tmp_path / "memoranda-data"):
+        return tmp_path / "memoranda-data"
 
 
 @pytest.fixture(scope="module")

@@ -33,6 +33,7 @@ def test_everything_goes_out_and_in(run: Any, tmp_path: Path) -> None:
         (["import", "all.zip", "--map", "color=a"], "table, id, text, date"),
     ],
 )
+@pytest.mark.usefixtures("empty_folder")
 def test_options_that_do_not_apply_are_refused(
     run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: list[str], says: str
 ) -> None:

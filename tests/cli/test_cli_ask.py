@@ -74,6 +74,7 @@ def test_a_session_goes_on_and_keeps_the_answer(run: Any, model: ScriptedApp) ->
     assert "What colour is the cup?" not in run("export").stdout
 
 
+@pytest.mark.usefixtures("empty_folder")
 def test_a_model_that_fails_ends_with_the_reason(run: Any, model: ScriptedApp) -> None:
     model.play.add({"status": 400, "message": "no such thing", "repeat": True})
     failed = run("ask", "What colour is the kettle?")
@@ -84,6 +85,7 @@ def test_a_model_that_fails_ends_with_the_reason(run: Any, model: ScriptedApp) -
     assert failed.stderr.count("\n") == 1
 
 
+@pytest.mark.usefixtures("empty_folder")
 def test_scopes_and_stores_that_are_wrong(run: Any) -> None:
     assert "leave one out" in run("ask", "x", "--scope", "user:a", "--user", "b").stderr
     assert "--scope: agent is not one here" in run("ask", "x", "--scope", "agent:a").stderr
@@ -99,6 +101,7 @@ def test_through_a_server(served: Any) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("empty_folder")
 def test_text_arrives_as_it_is_written_and_ctrl_c_ends_it(tmp_path: Path) -> None:
     pipe = subprocess.PIPE
     with playing([{"text": ["Red", " as", " rust."], "pause_at": 2}]) as (url, _):

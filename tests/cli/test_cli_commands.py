@@ -222,10 +222,11 @@ def test_another_model_is_made_by_reindex(run: Any) -> None:
         (["stores", "--set", "a=b", "files", "nope"], 2, "options go after 'files'"),
         (["import", "missing.jsonl"], 2, "cannot be read"),
         (["export", "--output", "no/such/folder/x"], 1, "could not be written"),
-        (["stats", "--data", "/dev/null/x"], 1, "cannot be used as a data folder"),
+        (["add", "x", "--data", "/dev/null/x"], 1, "cannot be used as a data folder"),
         (["reindex", "--rebuild", "--all"], 2, "goes alone"),
     ],
 )
+@pytest.mark.usefixtures("empty_folder")
 def test_errors_are_sentences(run: Any, words: list[str], code: int, said: str, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("some text")
     result = run(*words)
@@ -235,6 +236,67 @@ def test_errors_are_sentences(run: Any, words: list[str], code: int, said: str, 
     assert result.stderr.startswith("memoranda: ")
     assert result.stderr.count("\n") == 1
     assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["search", "key"],
+        ["search", "key", "--json"],
+        ["search", "key", "--store", "manuals"],
+        ["ask", "key"],
+        ["context", "key"],
+        ["get", "mem_1"],
+        ["list"],
+        ["facets"],
+        ["duplicates"],
+        ["stats"],
+        ["export"],
+        ["export", "--output", "all.zip"],
+        ["forget", "--scope", "all"],
+        ["forget", "--scope", "all", "--yes"],
+        ["stores"],
+        ["files", "list"],
+        ["sessions"],
+        ["facts", "timeline"],
+        ["backfill"],
+        ["usage"],
+        ["switches"],
+    ],
+)
+def test_a_command_that_reads_creates_no_folder(run: Any, words: list[str], tmp_path: Path) -> None:
+    failed = run(*words, "--data", "mistyped")
+    assert failed.exit_code == 1
+    assert failed.stdout == ""
+    assert failed.stderr == (
+        "memoranda: there is no data folder at mistyped; name another with --data, or make it with"
+        " memoranda add, index, import or serve\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_command_that_reads_needs_a_database_only_where_one_is_kept(run: Any, tmp_path: Path) -> None:
+    assert run("search", "key", "--data", ":memory:").exit_code == 0
+    (tmp_path / "new").mkdir()
+    assert "there is no data folder at new" in run("list", "--data", "new").stderr
+    (tmp_path / "new" / "files").mkdir()
+    (tmp_path / "new" / "files" / "upload").write_text("bytes")
+    assert "memoranda.db is missing beside files" in run("list", "--data", "new").stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["usage", "--limit", "model_calls_per_day=5"],
+        ["switches", "--switch", "extraction=off"],
+        ["ask", "key", "--session", "s1"],
+        ["sessions", "add", "s1", "text"],
+    ],
+)
+def test_a_command_that_writes_creates_the_folder(run: Any, words: list[str], tmp_path: Path) -> None:
+    written = run(*words, "--data", "new")
+    assert written.exit_code == 0, written.stderr
+    assert (tmp_path / "new" / "memoranda.db").exists()
 
 
 def test_version(run: Any) -> None:

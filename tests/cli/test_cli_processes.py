@@ -203,5 +203,7 @@ def test_help_and_stats_do_not_load_what_they_do_not_need(tmp_path: Path) -> Non
         assert told.returncode == 0, told.stderr
         return told.stderr
 
+    with memoranda.open(tmp_path / "memoranda-data"):
+        pass
     assert not {"'numpy'", "'onnxruntime'", "'httpx'"} & set(loaded("--version").strip(" []\n").split(", "))
     assert not {"'onnxruntime'", "'httpx'", "'uvicorn'"} & set(loaded("stats").strip(" []\n").split(", "))

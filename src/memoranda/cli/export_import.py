@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memoranda.memories.transfer import Imported
 
 
-@common_options()
+@common_options(reads=True)
 def export(
     invocation: Invocation,
     output: Annotated[

@@ -22,7 +22,7 @@ app = group()
 
 
 @app.callback()
-@common_options()
+@common_options(reads=True)
 def files(invocation: Invocation, context: typer.Context) -> None:
     """List the uploaded files; upload, show, download and delete them."""
     if context.invoked_subcommand is None:
@@ -30,7 +30,7 @@ def files(invocation: Invocation, context: typer.Context) -> None:
 
 
 @app.command("list")
-@common_options()
+@common_options(reads=True)
 def list_(invocation: Invocation, limit: Limit = 100, after: After = None, order: Order = "desc") -> None:
     """List the uploaded files, newest first."""
     _list(invocation, limit, after, order)
@@ -42,7 +42,7 @@ def _list(invocation: Invocation, limit: int, after: str | None, order: str) -> 
 
 
 @app.command("show")
-@common_options()
+@common_options(reads=True)
 def show(invocation: Invocation, id_: Id) -> None:
     """Show a file: its name, size, type and checksum."""
     file = invocation.knowledge.files.get(id_)
@@ -64,7 +64,7 @@ def upload(
 
 
 @app.command("download")
-@common_options()
+@common_options(reads=True)
 def download(
     invocation: Invocation,
     id_: Id,

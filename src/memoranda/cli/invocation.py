@@ -14,7 +14,15 @@ import typer
 
 from memoranda.cli.options import ConfigFile, Data, Json, Settings, selection_of
 from memoranda.cli.output import emit, say
-from memoranda.cli.product import Knowledge, Memories, Product, load_config, memories_of, open_product
+from memoranda.cli.product import (
+    Knowledge,
+    Memories,
+    Product,
+    load_config,
+    memories_of,
+    open_product,
+    require_folder,
+)
 from memoranda.config.sections import Config
 
 Row = TypeVar("Row", covariant=True)
@@ -47,6 +55,8 @@ class Invocation:
         as_json: Json = False,
     ) -> None:
         self.data, self.config_file, self.settings, self.as_json = data, config, settings, as_json
+        self.reads = False
+        """Whether the command needs a data folder that is there already."""
         self._resources = ExitStack()
 
     def __enter__(self) -> Self:
@@ -72,7 +82,10 @@ class Invocation:
 
         Raises:
             FolderInUse: another process has the folder open and serves nothing.
+            NotFound: the command only reads, and there is no data folder.
         """
+        if self.reads:
+            require_folder(self.config)
         return self._resources.enter_context(open_product(self.config))
 
     @property
@@ -109,11 +122,13 @@ SELECTION = inspect.signature(selection_of, eval_str=True).parameters
 """The options that select memories."""
 
 
-def common_options(*, json: bool = True) -> Callable[[Command], Callable[..., None]]:
+def common_options(
+    *, json: bool = True, reads: bool = False, writes_with: str = ""
+) -> Callable[[Command], Callable[..., None]]:
     """Return a decorator that gives a command the common options, without `--json` if `json` is false.
 
     A command takes an `Invocation` as its first argument. In its place, typer sees the common options after the
-    command's own.
+    command's own. One that `reads` creates no data folder, except with the option `writes_with`.
     """
     options = [option for name, option in OPTIONS.items() if json or name != "as_json"]
 
@@ -122,6 +137,7 @@ def common_options(*, json: bool = True) -> Callable[[Command], Callable[..., No
         def run(**values: Any) -> None:
             common = {option.name: values.pop(option.name) for option in options}
             with Invocation(**common) as invocation:
+                invocation.reads = reads and not values.get(writes_with)
                 command(invocation, **values)
 
         signature = inspect.signature(command, eval_str=True)

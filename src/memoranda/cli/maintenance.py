@@ -18,7 +18,7 @@ from memoranda.types import Job
 POLL_SECONDS = 0.1
 
 
-@common_options()
+@common_options(reads=True)
 def stats(invocation: Invocation, scope: Places = None, scope_id: ScopeId = None) -> None:
     """Count what is remembered: by kind, and whether every index has it. With --scope, one scope by kind."""
     counts = invocation.memories.stats(scope=scope_of(scope, scope_id, any_id=True))

@@ -17,7 +17,7 @@ from memoranda.types import ChangeFields, FacetValue, Kind, Memory, SelectionFie
 Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="The ids of memories.")]
 
 
-@common_options()
+@common_options(reads=True)
 def get(invocation: Invocation, ids: Ids) -> None:
     """Show memories by id, with all their fields."""
     found, missing = get_memories(invocation.memories, ids)
@@ -48,7 +48,7 @@ def report_missing(ids: list[str]) -> None:
         raise typer.Exit(1)
 
 
-@common_options()
+@common_options(reads=True)
 @selection_options()
 def list_(
     invocation: Invocation,
@@ -63,7 +63,7 @@ def list_(
     invocation.show_page(page, memory_line, "no memories")
 
 
-@common_options()
+@common_options(reads=True)
 @selection_options()
 def facets(invocation: Invocation, *, selection: SelectionFields, limit: Limit = 20) -> None:
     """Count memories by kind, scope, source, tag and month."""
@@ -133,7 +133,7 @@ def delete(invocation: Invocation, ids: Ids) -> None:
     report_missing(missing)
 
 
-@common_options()
+@common_options(reads=True)
 def duplicates(
     invocation: Invocation,
     scope: AnyScope = None,

@@ -11,7 +11,8 @@ from memoranda.cli.options import pairs
 from memoranda.cli.output import say
 from memoranda.config import load
 from memoranda.config.sections import Config
-from memoranda.errors import FolderInUse
+from memoranda.errors import FolderInUse, NotFound
+from memoranda.storage.data_lock import DATABASE, refuse_lost_database
 
 if TYPE_CHECKING:  # importing the application takes two seconds, and a folder that is served is not opened
     from memoranda.app.blocking.knowledge import BlockingKnowledge
@@ -37,6 +38,26 @@ def load_config(data: Path | None, file: Path | None, settings: list[str] | None
     if data is not None:
         overrides["data"] = str(data)
     return load(file, overrides=overrides)
+
+
+def require_folder(config: Config) -> None:
+    """Check that the data folder has a database, if SQLite keeps the rows in it.
+
+    Raises:
+        NotFound: there is no data folder.
+        StorageError: its uploads or indexes are there, and its database is not.
+    """
+    from memoranda.app.bootstrap import folder_of, rows_url
+
+    folder = folder_of(config)
+    if folder is None or not rows_url(config).startswith("sqlite") or (folder / DATABASE).exists():
+        return
+    if folder.is_dir():
+        refuse_lost_database(folder)
+    raise NotFound(
+        f"there is no data folder at {folder}; name another with --data, or make it with"
+        " memoranda add, index, import or serve"
+    )
 
 
 @contextmanager

@@ -23,7 +23,7 @@ app = group()
 
 
 @app.callback()
-@common_options()
+@common_options(reads=True)
 def stores(invocation: Invocation, context: typer.Context) -> None:
     """List the vector stores; make, show, fill and delete them."""
     if context.invoked_subcommand is None:
@@ -31,7 +31,7 @@ def stores(invocation: Invocation, context: typer.Context) -> None:
 
 
 @app.command("list")
-@common_options()
+@common_options(reads=True)
 def list_(invocation: Invocation) -> None:
     """List the vector stores."""
     _list(invocation)
@@ -57,7 +57,7 @@ def create(
 
 
 @app.command("show")
-@common_options()
+@common_options(reads=True)
 def show(invocation: Invocation, store: Store) -> None:
     """Show a vector store, with all its fields."""
     vector_store = find_store(invocation.knowledge, store)
@@ -65,7 +65,7 @@ def show(invocation: Invocation, store: Store) -> None:
 
 
 @app.command("text")
-@common_options()
+@common_options(reads=True)
 def text(invocation: Invocation, store: Store, file: File) -> None:
     """Print the text that was read out of a file in a vector store."""
     vector_store = find_store(invocation.knowledge, store)
@@ -102,7 +102,7 @@ def detach(invocation: Invocation, store: Store, file: File) -> None:
 
 
 @app.command("files")
-@common_options()
+@common_options(reads=True)
 def files(
     invocation: Invocation,
     store: Store,
