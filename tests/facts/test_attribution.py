@@ -14,6 +14,7 @@ from memoranda.app.blocking import BlockingMemoranda
 from memoranda.facts.merging import Relation, relation
 from memoranda.facts.statements import confirmable, confirmed, statements
 from memoranda.facts.tags import content_tags, informative_tags
+from memoranda.sessions.message_drafts import SAME_ROLES
 from memoranda.types import MACHINES, Subject
 
 pytestmark = pytest.mark.rows_in("sqlite")
@@ -135,7 +136,7 @@ def test_confidence_and_tags_are_not_what_the_prompt_says(talk: Any) -> None:
 def test_no_role_of_a_machine_is_the_user(rc: BlockingMemoranda, role: str) -> None:
     sessions = rc.sessions_as(Subject(user_id="tim", role="member"))
     sessions.observe([{"role": role, "content": "You live in Munich."}], session_id=f"said by {role}")
-    assert sessions.get(f"said by {role}").participants == [role]
+    assert sessions.get(f"said by {role}").participants == [SAME_ROLES.get(role, role)]
 
 
 def test_summaries_and_participants_name_the_assistant(rc: BlockingMemoranda) -> None:

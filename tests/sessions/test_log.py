@@ -150,6 +150,19 @@ def test_rules_say_what_is_found_and_the_log_has_it_all(chat: Any) -> None:
     assert chat.found("short tool assistant") == ["an assistant says more"]
 
 
+def test_human_and_ai_are_user_and_assistant(chat: Any) -> None:
+    said = [
+        {"content": "where is the spare key?", "role": "human"},
+        {"content": "the key is under the pot", "role": "ai"},
+    ]
+    observed = chat.sessions.observe(said, session_id="s")
+    assert [(one.message.role, one.message.indexed) for one in observed] == [
+        ("user", True),
+        ("assistant", True),
+    ]
+    assert sorted(chat.found("key")) == ["the key is under the pot", "where is the spare key?"]
+
+
 def test_the_same_moment_keeps_its_order_and_the_same_text_is_two_messages(chat: Any) -> None:
     said = [f"number {i} of one moment" for i in range(5)]
     chat.say(*said, step=0)

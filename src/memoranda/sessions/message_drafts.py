@@ -22,6 +22,8 @@ from memoranda.types import NewMemory, Subject
 
 SOURCE = "message"
 """The source of the memories of messages."""
+SAME_ROLES = {"human": "user", "ai": "assistant"}
+"""LangChain's names of roles, and those that are stored in their place."""
 
 
 class Place:
@@ -112,7 +114,7 @@ def _memory(new: NewMessage, place: Place) -> NewMemory:
         user_id=place.user_id if isinstance(new.user_id, msgspec.UnsetType) else new.user_id,
         agent_id=place.agent_id,
         channel_id=place.channel_id,
-        role=new.role,
+        role=SAME_ROLES.get(new.role, new.role),
         source=SOURCE,
         metadata=metadata,
         occurred_at=new.occurred_at,
