@@ -171,6 +171,8 @@ def test_another_model_is_made_by_reindex(run: Any) -> None:
         (["--bogus"], 2, "--bogus: there is no such option; memoranda --help"),
         (["--data", "here", "add", "x"], 2, "--data: goes after the command; write memoranda COMMAND --data"),
         (["search", "x", "--limt", "5"], 2, "--limt: there is no such option; did you mean --limit?"),
+        (["search", "x", "--user", "mara"], 2, "--user: there is no such option; write --scope user:ID"),
+        (["forget", "--session", "s1"], 2, "--session: there is no such option; write --scope session:ID"),
         (["search", "x", "--limit"], 2, "--limit: needs a value"),
         (["search", "x", "--explain=3"], 2, "--explain: takes no value"),
         (["search", "x", "--limit", "abc"], 2, "--limit: 'abc' is not a whole number; write --limit 5"),

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -422,6 +423,13 @@ def test_a_slip_in_a_keyword_is_named_with_the_keyword(
 ) -> None:
     with pytest.raises(InvalidInput, match=f"^{slip}: .*did you mean `{name}`"):
         verb(memories)
+
+
+@pytest.mark.parametrize("place", ["user", "agent", "channel", "session"])
+def test_a_selection_by_an_id_is_told_the_scope(memories: BlockingMemories, place: str) -> None:
+    for verb in (memories.list, memories.forget, partial(memories.search, "x")):
+        with pytest.raises(InvalidInput, match=rf'^{place}_id: .*; use scopes=\["{place}:mara"\]$'):
+            verb(**{f"{place}_id": "mara"})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("field", "verb"), VERBS, ids=[f"{n}-{field}" for n, (field, _) in enumerate(VERBS)])

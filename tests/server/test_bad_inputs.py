@@ -78,6 +78,16 @@ def test_bad_input(
     assert lasting.request("GET", "/v1/memories/export").content == before
 
 
+def test_a_selection_by_an_id_is_told_the_scope(lasting: Any) -> None:
+    listed = lasting.request("GET", "/v1/memories?user_id=ada")
+    searched = lasting.request("POST", "/v1/memories/search", json={"query": "a", "user_id": "ada"})
+    for answer in (listed, searched):
+        error = answer.json()["error"]
+        assert error["param"] == "user_id"
+        assert error["message"].endswith("; use scope=user, scope_id=ada")
+    assert lasting.request("GET", "/v1/memories?scope=user&scope_id=ada").json()["data"] == []
+
+
 def test_a_hundred_megabytes_of_text_are_refused(lasting: Any) -> None:
     body = b'{"content": "' + b"a" * 100_000_000 + b'"}'
     answer = lasting.request("POST", "/v1/memories", content=body)

@@ -8,6 +8,8 @@ from typing import Any, Literal, get_args, get_origin
 
 import typer
 
+from memoranda.cli.options import PLACES
+
 UsageError: type[Any] = typer.BadParameter.__mro__[1]
 """The base of the errors of a command line, which typer does not export."""
 NEEDED = {"int": "a whole number; write {flag}5", "float": "a number; write {flag}0.5"}
@@ -37,6 +39,10 @@ def sentence(exc: Any, command: Any = None) -> str:
     if hasattr(exc, "possibilities"):
         if exc.ctx.parent is None and option in OF_COMMANDS:
             return f"{option}: goes after the command; write memoranda COMMAND {option}"
+        if option.removeprefix("--") in PLACES and any(
+            "--scope" in param.opts for param in params_of(exc.ctx.command)
+        ):
+            return f"{option}: there is no such option; write --scope {option.removeprefix('--')}:ID"
         near = get_close_matches(option, exc.possibilities or (), n=1)
         fix = f"did you mean {near[0]}?" if near else f"{path} --help lists the options"
         return f"{option}: there is no such option; {fix}"

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import UNSET, inspect
 
 from memoranda.errors import InvalidInput
+from memoranda.types import PLACES
 from memoranda.validation.nodes import nodes_at, value_at
 
 LONGEST = 60
@@ -48,13 +49,29 @@ def invalid(
     if unknown := _UNKNOWN.search(what):
         name = unknown["name"]
         fields = [*beside, *_fields(type_, path)] if not path else _fields(type_, path)
-        near = difflib.get_close_matches(name, fields, 1)
-        listed = f"; use {', '.join(fields)}" if 0 < len(fields) <= LISTED else ""
-        fix = f"; did you mean `{near[0]}`?" if near else listed
+        fix = _as_scope(name, value_at(raw, _join(path, name)), fields) or _known(name, fields)
         return InvalidInput(_join(where, path, name), f"is not a field that is known here{fix}")
     if missing := _MISSING.search(what):
         return InvalidInput(_join(where, path, missing["name"]), "is required")
     return InvalidInput(_join(where, path) or "body", _sentence(what, type_, path, value_at(raw, path)))
+
+
+def _known(name: str, fields: Sequence[str]) -> str:
+    """Return the known field that is nearest to a name; if none is near, all of them, unless they are many."""
+    if near := difflib.get_close_matches(name, fields, 1):
+        return f"; did you mean `{near[0]}`?"
+    return f"; use {', '.join(fields)}" if 0 < len(fields) <= LISTED else ""
+
+
+def _as_scope(name: str, value: Any, fields: Sequence[str]) -> str:
+    """Return how a selection names what somebody wrote as `user_id`; nothing for other fields."""
+    place = name.removesuffix("_id")
+    if place not in PLACES or "scopes" not in fields:
+        return ""
+    id_ = value if isinstance(value, str) and value and len(value) <= LONGEST else "ID"
+    return (
+        f"; use scope={place}, scope_id={id_}" if "scope_id" in fields else f'; use scopes=["{place}:{id_}"]'
+    )
 
 
 def _sentence(what: str, type_: Any, path: str, value: Any) -> str:
