@@ -1000,7 +1000,7 @@ def test_a_process_that_never_closes_loses_nothing(home: Any) -> None:
 
 @pytest.mark.rows_in("sqlite")
 def test_a_folder_opened_twice_in_one_process_is_refused(rc: BlockingMemoranda, tmp_path: Path) -> None:
-    with pytest.raises(FolderInUse, match="is open"):
+    with pytest.raises(FolderInUse, match="open in this program already; use the object"):
         memoranda.open(tmp_path / "data", embedder=QUICK)
 
 

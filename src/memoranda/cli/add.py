@@ -11,13 +11,15 @@ from memoranda.cli.invocation import Invocation, common_options
 from memoranda.cli.options import moment, pairs
 from memoranda.cli.output import say
 from memoranda.errors import InvalidInput
-from memoranda.types import Kind
+from memoranda.types import Kind, MemoryFields
 
 
 @common_options()
 def add(
     invocation: Invocation,
-    text: Annotated[str, typer.Argument(help="The text to remember; - reads it from standard input.")],
+    content: Annotated[
+        str, typer.Argument(metavar="TEXT", help="The text to remember; - reads it from standard input.")
+    ],
     kind: Annotated[Kind, typer.Option(help="What it is.")] = "note",
     user: Annotated[str | None, typer.Option(metavar="ID", help="Whose memory it is.")] = None,
     agent: Annotated[str | None, typer.Option(metavar="ID", help="The agent that learned it.")] = None,
@@ -36,25 +38,23 @@ def add(
     ] = None,
 ) -> None:
     """Remember one text. The same text in the same scope is stored once."""
-    content = sys.stdin.buffer.read() if text == "-" else text
-    if isinstance(content, bytes):
+    if content == "-":
         try:
-            content = content.decode("utf-8-sig")
+            content = sys.stdin.buffer.read().decode("utf-8-sig")
         except UnicodeDecodeError as exc:
-            raise InvalidInput("text", "standard input is not UTF-8 text") from exc
+            raise InvalidInput("content", "standard input is not UTF-8 text") from exc
     fields = {
         "user_id": user, "agent_id": agent, "channel_id": channel, "session_id": session, "role": role,
         "source": source, "occurred_at": moment(occurred_at, "--occurred-at"),
     }  # fmt: skip
-    new = {
-        "content": content,
+    new: MemoryFields = {
         "kind": kind,
         "tags": tag or [],
         "metadata": pairs(meta, "--meta"),
         "importance": importance,
-        **{name: value for name, value in fields.items() if value is not None},
+        **{name: value for name, value in fields.items() if value is not None},  # type: ignore[typeddict-item]
     }
-    added = invocation.memories.add_many([new])[0]
+    added = invocation.memories.add(content, **new)
     invocation.show(added, f"{added.memory.id}  {'remembered' if added.created else 'was there already'}")
     if not added.embedded and not invocation.as_json:
         say("its vector is still to be made; until then only its words are found")

@@ -91,7 +91,9 @@ def messages(
 def add(
     invocation: Invocation,
     id_: Id,
-    text: Annotated[str, typer.Argument(help="What was said; - reads it from standard input.")],
+    content: Annotated[
+        str, typer.Argument(metavar="TEXT", help="What was said; - reads it from standard input.")
+    ],
     role: Annotated[str, typer.Option(help="Who said it: user, assistant, ...")] = "user",
     speaker: Annotated[str | None, typer.Option(metavar="NAME", help="The name of who said it.")] = None,
     user: Annotated[str | None, typer.Option(metavar="ID", help="Whose message it is.")] = None,
@@ -107,7 +109,7 @@ def add(
 ) -> None:
     """Add a message to a session; one that does not exist is begun."""
     message = NewMessage(
-        content=sys.stdin.read() if text == "-" else text,
+        content=sys.stdin.read() if content == "-" else content,
         role=role,
         speaker=speaker,
         user_id=msgspec.UNSET if user is None else user,

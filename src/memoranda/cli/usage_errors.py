@@ -100,7 +100,10 @@ def unknown_command(word: str, known: Mapping[str, str], path: str = "memoranda"
 
 
 def as_option(message: str, field: str, command: Any) -> str:
-    """The message about a field, with the option in its place where a command, or one below it, has that option."""
+    """The message about a field, with the option or argument in its place where a command, or one below it, has it."""
     flag = f"--{field.replace('_', '-')}"
-    known = {name for param in params_of(command) for name in param.opts}
-    return flag + message.removeprefix(field) if field and flag in known else message
+    known = {name: name for param in params_of(command) for name in param.opts if name.startswith("-")}
+    arguments = (param for param in params_of(command) if param.param_type_name == "argument")
+    known |= {param.name: param.metavar or param.name.upper() for param in arguments}
+    name = known.get(flag) or known.get(field)
+    return name + message.removeprefix(field) if field and name else message

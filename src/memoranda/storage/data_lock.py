@@ -23,6 +23,8 @@ MARK = ".memoranda"
 """The file in a folder of uploads with the id of the database that they belong to."""
 LOGS = ("-wal", "-shm")
 """The suffixes of the two files of SQLite's write-ahead log."""
+_own = set[str]()
+"""The data folders that this process has locked."""
 
 
 def data_folder_of(path: Path) -> Path | None:
@@ -111,7 +113,7 @@ class FolderLock:
         """Take the lock, and create the folder if needed.
 
         Raises:
-            FolderInUse: another process has it; the error carries its server's URL when it runs one.
+            FolderInUse: another process has it, or this one; the error carries its server's URL when it runs one.
             StorageError: the folder cannot be made or written.
         """
         self.path = folder / LOCK
@@ -129,6 +131,8 @@ class FolderLock:
         except OSError as exc:
             self._file.close()
             raise in_use(folder) from exc
+        self._place = os.path.realpath(folder)
+        _own.add(self._place)
         try:
             self.announce(None)
         except StorageError:
@@ -155,6 +159,7 @@ class FolderLock:
         """Release the lock. Idempotent."""
         if self._file is not None:
             file, self._file = self._file, None
+            _own.discard(self._place)
             with suppress(OSError):  # a flush may fail on a full disk; the descriptor is closed all the same
                 file.close()
 
@@ -183,8 +188,12 @@ def _written(folder: Path) -> dict[str, Any]:
 
 
 def in_use(folder: Path) -> FolderInUse:
-    """Return the error for a folder that another process has locked."""
+    """Return the error for a folder that is locked, by another process or by this one."""
     content = _written(folder)
     url, pid = content.get("url"), content.get("pid", "unknown")
+    if (
+        pid == os.getpid() and os.path.realpath(folder) in _own
+    ):  # a container may have the same id as another one
+        return FolderInUse(f"{folder} is open in this program already; use the object that has it open", url)
     fix = f"its server answers at {url}" if url else "stop it, or use another folder"
     return FolderInUse(f"{folder} is open in another process (pid {pid}); {fix}", url)

@@ -8,13 +8,20 @@ import secrets
 from collections.abc import Iterable
 
 from memoranda.clock import now_micros
+from memoranda.errors import InvalidInput
 
 _NOWHERE = re.compile("[\x00\ud800-\udfff]")
 
 
 def nameable(id_: str) -> bool:
     """Return True if a stored object may have this id. No id contains NUL or half of a surrogate pair, and databases
-    refuse such a parameter."""
+    refuse such a parameter.
+
+    Raises:
+        InvalidInput: it is no string.
+    """
+    if not isinstance(id_, str):
+        raise InvalidInput("id", f"must be a string, not {type(id_).__name__}")
     return _NOWHERE.search(id_) is None
 
 
