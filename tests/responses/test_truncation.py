@@ -20,7 +20,7 @@ def test_an_input_that_brings_its_history_is_cut_where_it_may_be(desk: Any) -> N
     desk.script({"text": "yes", "repeat": True})
     asked = [*TURNS, {"role": "user", "content": "and now?"}]
     with desk.set("model", context_tokens=2_000):
-        with pytest.raises(ContextTooLong, match="truncation"):
+        with pytest.raises(ContextTooLong, match=r"shorten it, or send truncation: auto$"):
             desk.create(asked)
         answer = desk.create(asked, truncation="auto")
     told = desk.told()
@@ -30,6 +30,15 @@ def test_an_input_that_brings_its_history_is_cut_where_it_may_be(desk: Any) -> N
     assert answer.extensions["history"]["dropped"] == (len(asked) - len(told)) // 2
     kept = desk.run(desk.responses.input_items(answer.id, limit=100))
     assert len(kept.data) == len(asked)  # what is stored is all that was said
+
+
+@pytest.mark.parametrize("truncation", [None, "disabled", "auto"])
+def test_truncation_is_not_named_where_it_does_not_help(desk: Any, truncation: str | None) -> None:
+    with desk.set("model", context_tokens=2_000):
+        with pytest.raises(ContextTooLong, match=r"tokens, and the model reads 2000; shorten it$"):
+            desk.create("word " * 3_000, truncation=truncation)
+        with pytest.raises(ContextTooLong, match=r"tokens, and the model reads 2000; shorten it$"):
+            desk.create([*TURNS, {"role": "user", "content": "word " * 3_000}], truncation=truncation)
 
 
 def test_what_fits_is_not_cut(desk: Any) -> None:

@@ -40,6 +40,21 @@ def test_with_keys_and_no_user_a_session_or_channel_is_remembered(opened: Callab
         assert bool(made["extensions"]["memory"]["retrieved"]) is bool(place)
 
 
+def test_a_message_that_is_too_long_is_to_be_shortened(opened: Callable[..., Any]) -> None:
+    house = opened(model={"context_tokens": 2_000})
+    said = [{"role": "user", "content": "word " * 300}, {"role": "assistant", "content": "yes"}] * 8
+    for messages in ([{"role": "user", "content": "word " * 3_000}], [*said, said[0]]):
+        for more in ({}, {"truncation": "auto"}):
+            answer = house.request("POST", "/v1/chat/completions", json={"messages": messages, **more})
+            error = answer.json()["error"]
+            assert (answer.status_code, error["code"], error["param"]) == (
+                400,
+                "context_length_exceeded",
+                "messages",
+            )
+            assert error["message"].endswith("tokens, and the model reads 2000; shorten it")
+
+
 def test_what_a_tenant_has_spent_is_said_as_to_every_client(
     opened: Callable[..., Any], tmp_path: Any
 ) -> None:

@@ -20,7 +20,7 @@ from memoranda.responses.background import Background
 from memoranda.responses.context import Remembered, count_used, remembered, system_prompt
 from memoranda.responses.counting import mark, tokens_of_items, tokens_of_messages, tokens_of_tools
 from memoranda.responses.events import item_id
-from memoranda.responses.history import History, Past, fit
+from memoranda.responses.history import ContextTooLong, History, Past, fit
 from memoranda.responses.items import last_question
 from memoranda.responses.loop import Brief, Loop
 from memoranda.responses.merging import Effective
@@ -229,13 +229,31 @@ class Engine:
     def _fitted(
         self, plan: Plan, system: list[dict[str, Any]], shapes: list[dict[str, Any]]
     ) -> tuple[Past, list[Item]]:
-        """The past and the input, cut to the model's context. With truncation, old turns of an input that brings its
-        own history are left out, too.
+        """The past and the input, cut to the model's context.
 
         Raises:
-            ContextTooLong: it is too long, and must not be cut.
+            ContextTooLong: it is too long, and must not be cut; the message names truncation if that helps.
         """
-        limit, truncation = self.planning.config.model.context_tokens, plan.request.truncation or "disabled"
+        truncation = plan.request.truncation or "disabled"
+        try:
+            return self._cut(plan, system, shapes, truncation)
+        except ContextTooLong as exc:
+            if truncation != "disabled" or plan.exchange is not None:  # chat completions have no such field
+                raise
+            self._cut(plan, system, shapes, "auto")
+            says = str(exc).removeprefix(f"{exc.field}: ")
+            raise ContextTooLong(exc.field, f"{says}, or send truncation: auto") from exc
+
+    def _cut(
+        self, plan: Plan, system: list[dict[str, Any]], shapes: list[dict[str, Any]], truncation: str
+    ) -> tuple[Past, list[Item]]:
+        """The past and the input with this truncation. With `auto`, old turns of an input that brings its own history
+        are left out, too.
+
+        Raises:
+            ContextTooLong: it is too long.
+        """
+        limit = self.planning.config.model.context_tokens
         past, new = (plan.past, plan.input) if truncation == "disabled" else _past_and_new(plan)
         used = (
             tokens_of_messages(system, plan.encoding)

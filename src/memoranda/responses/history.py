@@ -91,10 +91,8 @@ def fit(
     if past.tokens <= budget:
         return past
     if truncation != "auto":
-        says = (
-            f"is {used_tokens + past.tokens} tokens with what came before, and the model reads {limit};"
-            " shorten it, or send truncation: auto"
-        )
+        earlier = " with what came before" if past.tokens else ""
+        says = f"is {used_tokens + past.tokens} tokens{earlier}, and the model reads {limit}; shorten it"
         raise ContextTooLong("input", says)
     summary = past.summary
     summary_tokens = 0 if summary is None else summary.token_count
