@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from memoranda.cli.serve import welcome
+from memoranda.config import load
+
 
 def test_add_then_search(run: Any) -> None:
     added = run.json("add", "The spare key is under the blue pot.", "--tag", "house", "--meta", "level=3")
@@ -300,6 +303,14 @@ def test_a_command_that_writes_creates_the_folder(run: Any, words: list[str], tm
     written = run(*words, "--data", "new")
     assert written.exit_code == 0, written.stderr
     assert (tmp_path / "new" / "memoranda.db").exists()
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_serve_names_the_console_where_there_is_one(enabled: bool) -> None:
+    config = load(overrides={"console.enabled": enabled})
+    said = welcome("http://127.0.0.1:8377", config).splitlines()
+    assert said[0] == "Memoranda serves ./memoranda-data at http://127.0.0.1:8377"
+    assert ("The web console is at http://127.0.0.1:8377/console" in said) is enabled
 
 
 def test_version(run: Any) -> None:

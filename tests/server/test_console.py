@@ -51,6 +51,12 @@ def test_every_view_answers_with_the_shell(lasting: Any) -> None:
     assert code(lasting.request("POST", "/console")) == (405, "method_not_allowed")
 
 
+def test_the_address_of_the_server_leads_to_the_console(lasting: Any) -> None:
+    answer = lasting.request("GET", "/")
+    assert (answer.status_code, answer.headers["location"]) == (307, "/console")
+    assert code(lasting.request("POST", "/")) == (405, "method_not_allowed")
+
+
 def test_files_are_cached_by_content(lasting: Any) -> None:
     shell = lasting.request("GET", "/console")
     assert (
@@ -199,7 +205,8 @@ def test_the_token_belongs_to_one_session() -> None:
 
 def test_a_server_without_console(opened: Any) -> None:
     house = opened(keys=KEYS, console={"enabled": False})
-    assert code(house.request("GET", "/console")) == (404, "unknown_route")
+    for path in ("/", "/console"):
+        assert code(house.request("GET", path)) == (404, "unknown_route")
     assert code(house.request("POST", "/console/login", json={"key": "key-ops"})) == (404, "unknown_route")
     cookie = {"cookie": f"{COOKIE}={new_session('key-ops', time.time())}"}
     assert house.request("GET", "/v1/memories", headers=cookie).status_code == 401

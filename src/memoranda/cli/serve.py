@@ -12,6 +12,7 @@ from memoranda.cli.output import say
 from memoranda.cli.product import load_config
 from memoranda.config.sections import Config
 from memoranda.server import serve as run
+from memoranda.server.console import PATH as CONSOLE
 from memoranda.server.serve import work as run_worker
 
 
@@ -53,8 +54,9 @@ def welcome(url: str, config: Config) -> str:
     answers = (
         f"by {model}" if config.model.url else "quoted from what is found; model.url names a language model"
     )
+    console = f"The web console is at {url}{CONSOLE}\n" if config.console.enabled else ""
     return f"""Memoranda serves {rows} at {url}
-Answers of {url}/v1/responses are {answers}
+{console}Answers of {url}/v1/responses are {answers}
 
 Remember something, and find it:
   {post} -d '{{"content": "The spare key is under the blue pot."}}'

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route as StarletteRoute
 from starlette.types import Receive, Scope, Send
 
@@ -79,10 +79,15 @@ class Console:
             ("GET", f"{PATH}/session", self.session),
             ("POST", f"{PATH}/login", self.log_in),
             ("POST", f"{PATH}/logout", self.log_out),
+            ("GET", "/", self.home),
             ("GET", PATH, self.shell),
             ("GET", f"{PATH}/{{path:path}}", self.shell),
         ]
         return [StarletteRoute(path, Endpoint(method, path, answer)) for method, path, answer in table]
+
+    async def home(self, request: Request) -> Response:
+        """Redirect a browser that was given the server's address alone."""
+        return RedirectResponse(PATH)
 
     async def shell(self, request: Request) -> Response:
         return _file(request, assets().shell(request.path_params.get("path", "")), ANEW)
