@@ -107,7 +107,7 @@ def pin(upgrade: bool) -> None:
     build = "\n".join(re.findall(r'requires = \["(uv_build[^"]*)"\]', project))
     dev = ["--group", "pyproject.toml:dev", "--constraints", PINS / "runtime.txt"]
     for name, source, text in (
-        ("runtime.txt", ["pyproject.toml"], None),
+        ("runtime.txt", ["pyproject.toml", "-"], "pip\n"),  # for whoever installs into the environment
         ("dev.txt", dev, None),
         ("build.txt", ["-"], f"{build}\nuv\n"),
     ):

@@ -55,7 +55,7 @@ def test_every_pin_has_a_hash_and_names_no_host(path: Path) -> None:
 def test_everything_the_project_asks_for_is_pinned() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     wanted = {
-        "runtime.txt": project["project"]["dependencies"],
+        "runtime.txt": [*project["project"]["dependencies"], "pip"],
         "dev.txt": project["dependency-groups"]["dev"],
         "build.txt": [*project["build-system"]["requires"], "uv"],
     }
