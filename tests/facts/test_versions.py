@@ -50,6 +50,24 @@ def test_a_fact_has_its_sources_and_its_owner(talk: Any) -> None:
     assert (nobody.user_id, nobody.session_id) == (None, "only")
 
 
+@pytest.mark.parametrize(
+    ("said", "later", "live"),
+    [
+        ("I'm vegan.", "I'm not vegan anymore.", ["Mara is no longer vegan"]),
+        ("I like olives.", "I don't like olives anymore.", ["Mara no longer likes olives"]),
+        ("I live in Rome.", "I don't live in Rome any longer.", ["Mara no longer lives in Rome"]),
+        ("I work at Acme.", "I quit my job at Acme.", ["Mara quit their job at Acme"]),
+        ("I live in Rome.", "I used to live in Rome, now I live in Bonn.", ["Mara lives in Bonn"]),
+    ],
+)
+def test_what_is_over_ends_a_fact(talk: Any, said: str, later: str, live: list[str]) -> None:
+    talk.say(said, "2024-01-01")
+    (before,) = talk.live()
+    talk.say(later, "2024-02-01")
+    assert talk.live() == live
+    assert talk.known(before).invalid_at == on("2024-02-01")
+
+
 def test_facts_are_apart(talk: Any, another: Callable[[], Any]) -> None:
     other = another()
     talk.say("I live in Munich.", "2024-01-01")

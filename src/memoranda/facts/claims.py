@@ -19,9 +19,13 @@ _NEGATION = regex(
     r"\b(?:not|no|never|none|without|cannot|nor|neither|nicht|kein\w*)\b|n['’]t\b", re.IGNORECASE
 )
 _ENDS = regex(
-    r"\b(?:no longer|not any\s?more|any\s?more|stopped|quit|gave up|left|cancelled|nicht mehr)\b",
+    r"\b(?:no longer|not any\s?more|any\s?(?:more|longer)|stopped|quit|gave up|left|cancelled|nicht mehr)\b",
     re.IGNORECASE,
 )
+_DENIES_NOW = regex(
+    r"(?:\b(?:do|does)(?:\s+not|n['’]t)|\bnot|n['’]t)\b(?=.*\bany\s?(?:more|longer)\b)", re.IGNORECASE
+)
+"""The negation before an "anymore"; the two are one denial."""
 _LIKES = frozenset(terms("likes loves enjoys prefers adores favours mag liebt"))
 _DISLIKES = frozenset(terms("dislikes hates avoids detests"))
 _TIMES = regex(
@@ -73,7 +77,11 @@ _STATES: tuple[tuple[str, Regex], ...] = (
     ("occupation", _pattern(rf"{_NAME}\s+{_NOW}(?:works?|working)\s+as\s+(?:an?\s+)?{_PLACE}")),
     ("name", _pattern(rf"{_NAME}(?:['’]s)?\s+(?:is|are)\s+(?:called|named)\s+{_PLACE}")),
 )  # fmt: skip
-_LEFT = _pattern(rf"{_NAME}\s+{_NOW}(?:left|quit|stopped|gave up|cancelled)\s+{_PLACE}")
+_LEFT = _pattern(
+    rf"{_NAME}\s+{_NOW}(?:(?:left|quit|stopped|gave up|cancelled)\s+"
+    rf"(?:(?:(?:his|her|their|the|my|our)\s+)?(?:\w+\s+)?(?:job|position|role)\s+(?:at|with|for|in|as)\s+(?:an?\s+)?)?"
+    rf"|resigned\s+(?:from|as)\s+|moved\s+(?:away\s+from|out\s+of)\s+){_PLACE}"
+)
 _SWITCH = _pattern(
     rf"{_NAME}\s+{_NOW}(?P<verb>switched|changed|migrated|went|moved|replaced)\s+(?:back\s+)?"
     rf"(?:from\s+)?(?P<old>\S.*?)\s+(?:to|with|by)\s+{_PLACE}"
@@ -122,7 +130,7 @@ def claims(text: str) -> tuple[Claim, ...]:
     if match := _INSTEAD.match(said):
         return (_claim(match, "", over=False),)
     over = bool(_ENDS.search(said))
-    plain = _ENDS.sub(" ", said) if over else said
+    plain = _ENDS.sub(" ", _DENIES_NOW.sub(" ", said)) if over else said
     if not over and _NEGATION.search(said):
         return ()
     results: list[Claim] = []
@@ -232,7 +240,7 @@ def _against(new: Claim, old: Claim | None, text: str) -> bool:
         return True
     if new.attribute == _PREFERRED and not new.now and not old.now:
         return False  # one may prefer several things
-    same = bool(new.attribute) and new.attribute == old.attribute
+    same = bool(new.attribute) and new.attribute == old.attribute and not old.over
     return same and new.value != old.value and not new.value < old.value and not old.value < new.value
 
 
@@ -279,6 +287,6 @@ def _side(text: str) -> _Side:
     denial."""
     stems = frozenset(terms(text))
     against = bool(stems & _DISLIKES)
-    denied = len(_NEGATION.findall(_ENDS.sub(" not ", text))) % 2 == 1
+    denied = len(_NEGATION.findall(_ENDS.sub(" not ", _DENIES_NOW.sub(" ", text)))) % 2 == 1
     about = stems - _LIKES - _DISLIKES - frozenset(terms("longer anymore any more stopped quit"))
     return _Side(against == denied, about)

@@ -94,7 +94,7 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule(
         "fact",
-        rf"i\s+{_ADVERB}(?P<verb>started|joined|quit|left|switched|stopped|bought|sold|adopted|married|"
+        rf"i\s+{_ADVERB}(?P<verb>started|joined|quit|left|resigned|switched|stopped|bought|sold|adopted|married|"
         rf"got(?=\s+(?:an?|two|three|my|our)\s))\s+{_REST}",
         "{name} {verb} {rest}",
         0.87,
@@ -106,11 +106,16 @@ RULES: tuple[Rule, ...] = (
         "{name} has been {verb} {rest}",
         0.87,
     ),
-    _rule("fact", rf"i\s+no\s+longer\s+(?P<verb>[a-z]+)\s+{_REST}", "{name} no longer {verb}s {rest}", 0.9),
     _rule(
         "fact",
-        r"i(?:['’]m|\s+am)\s+(?P<rest>(?:not\s+)?(?:allergic\s+to|from|an?\s+\w|\d{1,3}\s+years|vegan\b|vegetarian\b|"
-        r"married\b|single\b|retired\b|pregnant\b|left-handed\b|afraid\s+of|learning|working|living)\S*.*?)",
+        rf"i\s+{_ADVERB}no\s+longer\s+(?P<verb>[a-z]+)\s+{_REST}",
+        "{name} no longer {verb}s {rest}",
+        0.9,
+    ),
+    _rule(
+        "fact",
+        r"i(?:['’]m|\s+am)\s+(?P<rest>(?:not\s+|no\s+longer\s+)?(?:allergic\s+to|from|an?\s+\w|\d{1,3}\s+years|"
+        r"vegan\b|vegetarian\b|married\b|single\b|retired\b|pregnant\b|left-handed\b|afraid\s+of|learning|working|living)\S*.*?)",
         "{name} is {rest}",
         0.9,
     ),
@@ -174,8 +179,17 @@ RULES: tuple[Rule, ...] = (
     _rule("decision", r"wir\s+haben\s+(?:uns\s+)?(?P<rest>.+?\s(?:entschieden|beschlossen))", "Es wurde {rest}", 0.87),
 )  # fmt: skip
 
+_NO_LONGER = regex(
+    r"(?:(?<=['’]m )not|(?<=\bam )not|\b(?:do not|don['’]t)(?= (?:prefer|like|love|enjoy|adore|eat|drink|want|use|"
+    r"live|work|study|teach|volunteer|drive|speak|own|play|have an?) )) (?P<rest>.+?) any ?(?:more|longer)$",
+    re.IGNORECASE,
+)
+"""Denials with "anymore" ("I don't live in Rome anymore"), which are written as "no longer"."""
+_ENDED = regex(r" (?:no longer|quit|left|resigned|stopped|sold) ")
+"""Facts that something is over: another one may follow, as in "I left Acme, I work at Globex"."""
+_PAST = regex(r"\bused\s+to\b", re.IGNORECASE)
 _UNSURE = regex(
-    r"\b(?:if|wish|would|maybe|perhaps|might|could|should|used\s+to|when\s+i\s+was|pretend|imagine|suppose|guess|"
+    r"\b(?:if|wish|would|maybe|perhaps|might|could|should|when\s+i\s+was|pretend|imagine|suppose|guess|"
     r"wenn|vielleicht|würde|könnte|falls)\b",
     re.IGNORECASE,
 )
@@ -195,11 +209,11 @@ _CLAUSE = regex(
     re.IGNORECASE,
 )
 """Text after a statement that does not belong to it."""
-_ALONG = regex(r"(?<=[!:])\s+|,\s+|\s+[–—-]+\s+")
+_ALONG = regex(r"(?<=[!:;])\s+|,\s+|\s+[–—-]+\s+|\s+but\s+(?=(?:now\s+)?(?:i|we|my|our)\b)", re.IGNORECASE)
 """Where a statement may begin after other text."""
 _OPEN = regex(r"[!:]$")
 _SINCE = regex(r"\s+(?:then|from\s+(?:today|now)(?:\s+on)?)$", re.IGNORECASE)
-_AND = regex(r",?\s+(?:and|und)\s+(?=(?:i|we|my|our|ich|wir)\b)", re.IGNORECASE)
+_AND = regex(r",?\s+(?:and|und)\s+(?=(?:now\s+)?(?:i|we|my|our|ich|wir)\b)", re.IGNORECASE)
 _THEIRS = {
     "i'm": "they are", "i've": "they have", "i'll": "they will", "i'd": "they would", "i": "they", "me": "them",
     "my": "their", "mine": "theirs", "myself": "themselves", "am": "are", "our": "their", "us": "them", "we": "they",
@@ -234,15 +248,17 @@ def _of_sentence(said: str, speaker: str | None) -> Iterator[Candidate]:
         for begin in begins:
             if candidate := _of_clause(part[:begin], part[begin:], speaker):
                 yield candidate
-                break
+                if not _ENDED.search(candidate.text):
+                    break
 
 
 def _of_clause(before: str, said: str, speaker: str | None) -> Candidate | None:
     """Return the fact in a statement that follows `before`: an "if" there applies to it, unless a colon ends that."""
     clause = _SINCE.sub("", _ASIDE.sub("", _CLAUSE.sub("", said)).rstrip(" .!…"))
     unsure = clause if _OPEN.search(before.rstrip()) else before + clause
-    if _UNSURE.search(unsure) or _TIMED.search(clause):
+    if _UNSURE.search(unsure) or _PAST.search(clause) or _TIMED.search(clause):
         return None
+    clause = _NO_LONGER.sub(r"no longer \g<rest>", clause)
     for rule in RULES:
         if match := rule.pattern.match(clause):
             if not understandable(match["rest"]):
@@ -277,6 +293,8 @@ def _conjugated(verb: str, sentence: str) -> str:
         return verb[:-1] + ("et" if verb[-2] in "td" else "t")
     if "{verb}s" not in sentence:
         return verb
+    if verb == "have":
+        return "has"
     if verb.endswith("y") and verb[-2] not in "aeiou":
         return f"{verb[:-1]}ies"
     return f"{verb}es" if verb.endswith(("s", "sh", "ch", "x", "o")) else f"{verb}s"
