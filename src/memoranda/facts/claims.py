@@ -39,7 +39,7 @@ _TIMES = regex(
 class Claim(msgspec.Struct, frozen=True):
     """One value of one attribute of one subject, as stemmed terms. `single` attributes have one value at a time;
     `old` is the value that the sentence itself says is over; `over` means that `value` is; `now` that it was another
-    before."""
+    before; `owned` that the subject belongs to somebody (Mara's sister)."""
 
     subject: frozenset[str]
     attribute: frozenset[str]
@@ -47,6 +47,7 @@ class Claim(msgspec.Struct, frozen=True):
     old: frozenset[str] = frozenset()
     over: bool = False
     now: bool = False
+    owned: bool = False
 
 
 def _pattern(text: str) -> Regex:
@@ -166,6 +167,7 @@ def _claim(match: re.Match[str], attribute: str, over: bool) -> Claim:
         value=_terms(match["value"]),
         old=_terms(old),
         over=over,
+        owned=_OWNER.search(match["who"]) is not None,
     )
 
 
@@ -173,7 +175,9 @@ def _terms(text: str) -> frozenset[str]:
     return frozenset(terms(text))
 
 
+_OWNER = regex(r"\w(?:['’]s|s['’])\s", re.IGNORECASE)
 _PREFERRED = _terms("preferred")
+_PERSONAL = _terms("residence employer occupation")
 _RENEWED = _terms("new updated revised latest current final actual")
 """What a subject is called when its value has changed: the new budget is the budget."""
 
@@ -233,6 +237,8 @@ def _against(new: Claim, old: Claim | None, text: str) -> bool:
         owned = _OWNED.match(text)
         return fits and (owned is None or _terms(owned[1]) <= new.subject | gone)
     if not same_subject(new.subject, old.subject):
+        return False
+    if new.owned != old.owned and (new.over or old.over or old.attribute & _PERSONAL):
         return False
     if new.over:
         return bool(new.value) and new.value <= old.value | old.attribute and not old.over

@@ -74,7 +74,9 @@ def relation(new: str, old: str, cosine: float | None = None, bounds: Bounds = N
         return Relation.SAME
     if (rule := rule_of(new)) is not None and (other := rule_of(old)) is not None:
         return Relation.OTHER if of_different_people(new, old) else _of_rules(rule, other)
-    if conflicting(new, old) or conflicting(old, new) or flipped(new, old) or redecided(new, old):
+    if conflicting(new, old) or conflicting(old, new) or redecided(new, old):
+        return Relation.CONTRADICTS
+    if flipped(new, old) and not _other_owner(new, old):
         return Relation.CONTRADICTS
     if _renumbered(new, old, bounds):
         return Relation.CONTRADICTS
