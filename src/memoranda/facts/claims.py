@@ -77,6 +77,8 @@ _STATES: tuple[tuple[str, Regex], ...] = (
     ("employer", _pattern(rf"{_NAME}\s+arbeitet\s+bei\s+{_PLACE}")),
     ("occupation", _pattern(rf"{_NAME}\s+{_NOW}(?:works?|working)\s+as\s+(?:an?\s+)?{_PLACE}")),
     ("name", _pattern(rf"{_NAME}(?:['’]s)?\s+(?:is|are)\s+(?:called|named)\s+{_PLACE}")),
+    ("marriage", _pattern(rf"{_NAME}\s+{_NOW}(?:been\s+|got\s+|become\s+)?"
+                          rf"(?P<value>single|married|engaged|divorced|widowed)(?:\s+(?:again|to|since|for)\b.*)?")),
 )  # fmt: skip
 _LEFT = _pattern(
     rf"{_NAME}\s+{_NOW}(?:(?:left|quit|stopped|gave up|cancelled)\s+"
@@ -177,7 +179,7 @@ def _terms(text: str) -> frozenset[str]:
 
 _OWNER = regex(r"\w(?:['’]s|s['’])\s", re.IGNORECASE)
 _PREFERRED = _terms("preferred")
-_PERSONAL = _terms("residence employer occupation")
+_PERSONAL = _terms("residence employer occupation marriage")
 _RENEWED = _terms("new updated revised latest current final actual")
 """What a subject is called when its value has changed: the new budget is the budget."""
 

@@ -115,7 +115,8 @@ RULES: tuple[Rule, ...] = (
     _rule(
         "fact",
         r"i(?:['’]m|\s+am)\s+(?P<rest>(?:not\s+|no\s+longer\s+)?(?:allergic\s+to|from|an?\s+\w|\d{1,3}\s+years|"
-        r"vegan\b|vegetarian\b|married\b|single\b|retired\b|pregnant\b|left-handed\b|afraid\s+of|learning|working|living)\S*.*?)",
+        r"vegan\b|vegetarian\b|married\b|single\b|divorced\b|widowed\b|engaged(?=$|\s+to\b)|"
+        r"retired\b|pregnant\b|left-handed\b|afraid\s+of|learning|working|living)\S*.*?)",
         "{name} is {rest}",
         0.9,
     ),
