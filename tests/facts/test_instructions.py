@@ -46,6 +46,10 @@ MAY = datetime(2026, 5, 1, 10, tzinfo=UTC)
             "when you explain something, always give an example",
         ),
         ("Stop using emojis.", "no longer using emojis"),
+        ("Stop with the emojis!", "no longer using emojis"),
+        ("Please don't answer in bullet points anymore.", "no longer answer in bullet points"),
+        ("I don't want you to use bullet points any longer.", "no longer use bullet points"),
+        ("From now on, stop using bullet points.", "no longer using bullet points"),
         ("Antworte immer auf Deutsch.", "antworte immer auf Deutsch"),
         ("Ab jetzt antworte auf Deutsch.", "antworte auf Deutsch"),
     ],
@@ -68,6 +72,8 @@ def test_what_is_to_be_done_every_time_is_an_instruction(said: str, rule: str) -
         "Always been a fan of jazz.",
         "Always look on the bright side of life",
         "Always tell him.",
+        "Don't call me anymore.",
+        "Don't worry about metric units anymore.",
         "Should I always use metric units?",
         "Could you always use metric units?",
         "Every time I share a draft, never rewrite it completely",
@@ -84,6 +90,9 @@ def test_what_is_no_instruction(said: str) -> None:
         ("You can stop using metric units.", "no longer using metric units"),
         ("You don't have to answer in German anymore.", "no longer answer in German"),
         ("You can mention my ex-husband again.", "mention my ex-husband"),
+        ("You can stop using bullet points, please.", "no longer using bullet points"),
+        ("You no longer have to use metric units any longer.", "no longer use metric units"),
+        ("Forget the rule about emojis.", "no longer using emojis"),
     ],
 )
 def test_what_ends_an_instruction_is_none(said: str, rule: str) -> None:
@@ -103,6 +112,18 @@ def test_no_text_is_too_odd(said: str) -> None:
         ("mention my ex-husband", "never mention my ex-husband", Relation.CONTRADICTS),
         ("always answer in English", "always answer in German", Relation.CONTRADICTS),
         ("always call me Tim", "always call me Timothy", Relation.CONTRADICTS),
+        ("no longer using bullet points", "always answer in bullet points", Relation.CONTRADICTS),
+        ("no longer answer in bullet points", "always write me bullet points", Relation.CONTRADICTS),
+        ("no longer calling me Captain", "always address me as Captain", Relation.CONTRADICTS),
+        ("talk about my ex-husband", "never mention my ex-husband", Relation.CONTRADICTS),
+        ("no longer referring to my age", "always bring up my age", Relation.CONTRADICTS),
+        ("never use bullet points", "always answer in bullet points", Relation.CONTRADICTS),
+        ("never use bullet points in emails", "always answer in bullet points", Relation.OTHER),
+        ("no longer using bullet points in emails", "always use bullet points", Relation.OTHER),
+        ("no longer using numbers", "always spell out numbers", Relation.OTHER),
+        ("no longer rounding prices", "always convert prices to euros", Relation.OTHER),
+        ("no longer ending with a summary", "always start with a summary", Relation.OTHER),
+        ("no longer using emojis", "always answer in bullet points", Relation.OTHER),
         ("never mention dogs", "never mention cats", Relation.OTHER),
         ("always add sugar", "always add cinnamon", Relation.OTHER),
         ("always cite your sources", METRIC, Relation.OTHER),
@@ -178,6 +199,20 @@ def test_a_context_has_the_instructions_of_its_user_until_they_are_withdrawn(rc:
     say(rc, "You can stop using metric units.", minute=10)
     assert told(rc, "How far is the moon?") == [FORM + "no longer using metric units"]
     assert told(rc, "How far is the moon?", as_of=MAY + timedelta(minutes=5)) == [FORM + METRIC]
+
+
+@pytest.mark.parametrize(
+    "withdrawal",
+    [
+        "Stop using bullet points.",
+        "You can stop using bullet points.",
+        "Please don't write in bullet points anymore.",
+    ],
+)
+def test_an_instruction_is_withdrawn_by_another_verb(rc: BlockingMemoranda, withdrawal: str) -> None:
+    say(rc, "Always answer in bullet points.", withdrawal)
+    (fact,) = rc.memories.list(kinds=["fact"]).data
+    assert (rule_of(fact.content) or "").startswith("no longer ")
 
 
 def test_an_instruction_is_no_evidence_and_stands_without_its_message(rc: BlockingMemoranda) -> None:

@@ -51,10 +51,15 @@ _WITHDRAWALS = tuple(
     for pattern in (
         r"(?:you\s+)?(?:can|may)\s+stop\s+(?P<rest>\w+ing\b.+)",
         r"(?P<stop>stop)\s+(?P<rest>\w+ing\b.+)",
+        r"(?P<stop>stop)\s+(?:it\s+)?with\s+(?:all\s+)?(?:the|your|these|those)\s+(?P<thing>.+)",
+        r"(?:you\s+)?(?:can|may)\s+stop\s+with\s+(?:the|your|these|those)\s+(?P<thing>.+)",
+        r"(?P<stop>(?:i\s+)?(?:do\s+not|don['’]t)(?:\s+(?:want|need)\s+you\s+to)?)\s+"
+        rf"(?P<rest>{_VERB}\b.+?)\s+any\s?(?:more|longer)",
         r"(?:you\s+)?(?:no\s+longer\s+(?:have|need)\s+to|don['’]t\s+(?:have|need)\s+to|do\s+not\s+(?:have|need)\s+to|needn['’]t)\s+"
-        r"(?P<rest>.+?)(?:\s+any\s?more|\s+from\s+now\s+on)?",
+        r"(?P<rest>.+?)(?:\s+any\s?(?:more|longer)|\s+from\s+now\s+on)?",
         r"(?:you\s+)?(?:can|may)\s+(?P<again>\w+\s+.+?)\s+again",
-        r"(?:forget|ignore|drop|cancel)\s+(?:the|my|that)\s+(?:rule|instruction|request|wish)\s+(?:about|on|to|of|that|with)\s+(?P<rest>.+)",
+        r"(?:forget|ignore|drop|cancel)\s+(?:the|my|that)\s+(?:rule|instruction|request|wish)\s+(?:about|on|to|of|that|with)\s+"
+        rf"(?:(?P<rest>(?:\w+ing|{_VERB})\b.+)|(?P<thing>.+))",
         r"du\s+(?:musst|brauchst)\s+(?:nicht\s+mehr|nicht\s+länger)\s+(?P<rest>.+)",
     )
 )
@@ -64,7 +69,7 @@ _NO_RULE = regex(
     re.IGNORECASE,
 )
 _EVERY_TIME = regex(
-    r"\b(?:always|never|only|not|don['’]t|immer|nie\w*|nur)\b|^(?:antworte|schreib|sprich|verwende|nutze|nenne|gib|benutze)",
+    r"\b(?:always|never|only|not|don['’]t|no\s+longer|immer|nie\w*|nur)\b|^(?:antworte|schreib|sprich|verwende|nutze|nenne|gib|benutze)",
     re.IGNORECASE,
 )
 """Phrases that apply every time, or are German."""
@@ -93,6 +98,7 @@ def _instruction(said: str, speaker: str | None) -> Candidate | None:
             groups = match.groupdict()
             rule = groups.get("rule") or f"always {groups['always']}"
             rule = re.sub(r"^please\s+|,?\s+please$", "", rule.strip(), flags=re.IGNORECASE)
+            rule = re.sub(r"^stop\s+(?=\w+ing\b)", "no longer ", rule, flags=re.IGNORECASE)
             plain = CONDITION.sub("", rule)
             if _NO_RULE.search(plain) or not understandable(_unpointed(plain)) or len(terms(plain)) < 2:
                 return None
@@ -106,9 +112,10 @@ def _withdrawal(said: str, speaker: str | None) -> Candidate | None:
     for pattern in _WITHDRAWALS:
         if match := pattern.match(said):
             groups = match.groupdict()
-            rest = groups.get("rest")
+            rest = groups.get("rest") or (f"using {groups['thing']}" if groups.get("thing") else None)
+            rest = rest and re.sub(r",?\s+please$", "", rest, flags=re.IGNORECASE)
             rule = f"no longer {rest}" if rest else str(groups["again"])
-            if not understandable(_unpointed(rule)):
+            if not understandable(_unpointed(rule)) or (rest and len(terms(rest)) < 2):
                 return None
             return Candidate(worded(rule, speaker), CONFIDENCE, (TAG,) if groups.get("stop") else ())
     return None

@@ -11,7 +11,7 @@ import msgspec
 from memoranda.facts.claims import conflicting, flipped, redecided
 from memoranda.facts.grounding import COMMON
 from memoranda.memories.duplicates import contradict, jaccard
-from memoranda.text.instructions import of_different_people, rechosen, rule_of
+from memoranda.text.instructions import of_different_people, opposed, rechosen, rule_of, with_common_verb
 from memoranda.text.regex import regex
 from memoranda.text.terms import terms
 
@@ -93,9 +93,10 @@ def relation(new: str, old: str, cosine: float | None = None, bounds: Bounds = N
 
 
 def _of_rules(new: str, old: str) -> Relation:
-    """Return the relation of one standing instruction to another: contradicting if it denies it, or chooses another of
-    the same kind (answer in German, answer in English)."""
-    if flipped(new, old) or rechosen(new, old):
+    """Return the relation of one standing instruction to another: contradicting if it denies it, by the same verb or
+    one that asks for the same, or chooses another of the same kind (answer in German, answer in English)."""
+    first, second = with_common_verb(new), with_common_verb(old)
+    if flipped(first, second) or opposed(first, second) or rechosen(new, old):
         return Relation.CONTRADICTS
     return Relation.NEAR if set(terms(new)) == set(terms(old)) else Relation.OTHER
 

@@ -36,6 +36,28 @@ _CHOOSES = regex(
 """Rules that choose one of several options: a later choice replaces an earlier one."""
 
 
+_LEAD = r"^((?:(?:always|never|only|ever|please|do\s+not|don['’]t|no\s+longer)\s+)*)"
+_VERBS = tuple(
+    (regex(_LEAD + verbs, re.IGNORECASE), verb)
+    for verbs, verb in (
+        (
+            r"(?:mention(?:ing)?|(?:talk|speak)(?:ing)?\s+about|bring(?:ing)?\s+up|refer(?:ring)?\s+to(?!\s+me\s+as))\b",
+            "mention",
+        ),
+        (r"(?:call(?:ing)?\s+me|(?:address(?:ing)?|refer(?:ring)?\s+to)\s+me\s+as)\b", "call me"),
+        (r"(?:suggest|recommend|offer)(?:ing)?\b", "suggest"),
+        (
+            r"(?:(?:answer|respond|reply|speak|talk|add|show|keep)(?:ing)?|(?:us|writ|giv|includ|provid|mak)(?:e|ing)|"
+            r"put(?:ting)?)\b(?:\s+me\b)?",
+            "use",
+        ),
+    )
+)
+"""Verbs that ask for the same: to use bullet points, and to answer in bullet points."""
+_FORBIDS = regex(r"^(?:never|do\s+not|don['’]t|no\s+longer)\s+(?:ever\s+)?", re.IGNORECASE)
+_ALWAYS = frozenset(terms("always only"))
+
+
 def worded(rule: str, user: str | None) -> str:
     """Return a rule as a fact of a user, by name where that is known."""
     return f"{user or UNNAMED}'s standing instruction: {rule[0].lower()}{rule[1:]}"
@@ -78,6 +100,21 @@ def rechosen(new: str, old: str) -> bool:
     ):
         return False
     return sum(word != other for word, other in zip(first, second, strict=True)) == 1
+
+
+def with_common_verb(rule: str) -> str:
+    """Return a rule with its verb replaced by the first of those that ask for the same."""
+    for pattern, verb in _VERBS:
+        if pattern.match(rule):
+            return pattern.sub(rf"\1{verb}", rule, count=1)
+    return rule
+
+
+def opposed(first: str, second: str) -> bool:
+    """Return True if one of two rules forbids exactly what the other asks for."""
+    denials = [bool(_FORBIDS.match(rule)) for rule in (first, second)]
+    bare = [frozenset(terms(_FORBIDS.sub("", rule))) - _ALWAYS for rule in (first, second)]
+    return denials[0] != denials[1] and bare[0] == bare[1]
 
 
 def applies(text: str, question: str) -> bool:
