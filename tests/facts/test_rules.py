@@ -43,6 +43,11 @@ from memoranda.facts.rules import captured, understandable
         ("I decided to leave", ["decision: Mara decided to leave"]),
         ("Ich wohne in Köln. Ich arbeite bei Siemens.", 
          ["fact: Mara wohnt in Köln", "fact: Mara arbeitet bei Siemens"]),
+        ("Hallo, ich heiße Jonas und wohne in Köln.", ["fact: Mara heißt Jonas", "fact: Mara wohnt in Köln"]),
+        ("Ich wohne in Köln, arbeite bei Siemens und mag Kaffee.",
+         ["fact: Mara wohnt in Köln", "fact: Mara arbeitet bei Siemens", "preference: Mara mag Kaffee"]),
+        ("Ich wohne in Köln und habe keine Zeit.", ["fact: Mara wohnt in Köln"]),
+        ("Ich mag Kaffee und Tee", ["preference: Mara mag Kaffee und Tee"]),
         ("Ich mag Kaffee", ["preference: Mara mag Kaffee"]),
     ],
 )  # fmt: skip

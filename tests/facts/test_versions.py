@@ -57,6 +57,8 @@ def test_a_fact_has_its_sources_and_its_owner(talk: Any) -> None:
         ("I like olives.", "I don't like olives anymore.", ["Mara no longer likes olives"]),
         ("I live in Rome.", "I don't live in Rome any longer.", ["Mara no longer lives in Rome"]),
         ("I work at Acme.", "I quit my job at Acme.", ["Mara quit their job at Acme"]),
+        ("Ich wohne in Köln.", "Ich wohne jetzt in Wien.", ["Mara wohnt jetzt in Wien"]),
+        ("Ich arbeite bei Siemens.", "Ich arbeite jetzt bei SAP.", ["Mara arbeitet jetzt bei SAP"]),
         ("I live in Rome.", "I used to live in Rome, now I live in Bonn.", ["Mara lives in Bonn"]),
     ],
 )

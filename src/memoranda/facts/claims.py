@@ -35,6 +35,13 @@ _TIMES = regex(
     re.IGNORECASE,
 )
 
+_SEIT = regex(
+    r"\s+(?:jetzt|nun|inzwischen|mittlerweile|aktuell|derzeit|momentan|gerade|(?:seit|ab)(?:\s+[\w.]+){1,3}?)"
+    r"(?=\s+(?:nicht\s+mehr\s+)?(?:in|bei|als|nach)\s)",
+    re.IGNORECASE,
+)
+"""German adverbs of time before a place."""
+
 
 class Claim(msgspec.Struct, frozen=True):
     """One value of one attribute of one subject, as stemmed terms. `single` attributes have one value at a time;
@@ -129,7 +136,7 @@ _MODE = _pattern(rf"{_NAME}\s+{_NOW}prefers?\s+(?:the\s+|an?\s+)?(?P<value>[\w-]
 @kept(8_192)
 def claims(text: str) -> tuple[Claim, ...]:
     """Return what a sentence claims, by every rule that fits; empty if none does."""
-    said = _TIMES.sub("", " ".join(text.split()))
+    said = _TIMES.sub("", _SEIT.sub("", " ".join(text.split())))
     if match := _INSTEAD.match(said):
         return (_claim(match, "", over=False),)
     over = bool(_ENDS.search(said))

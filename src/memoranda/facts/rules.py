@@ -43,7 +43,7 @@ def _rule(kind: str, expression: str, sentence: str, confidence: float) -> Rule:
 
 _BEGIN = (
     r"(?:and|but|so|well|oh|hey|hi|hello|ok|okay|alright|yep|also|actually|yes|no|now|btw|by the way|fyi|honestly|"
-    r"(?:(?:just|please)\s+)?(?:remember|note|keep\s+in\s+mind)(?:\s+that)?|und|aber)"
+    r"hallo|ja|(?:(?:just|please)\s+)?(?:remember|note|keep\s+in\s+mind)(?:\s+that)?|und|aber)"
 )
 _ADVERB = (
     r"(?:(?:really|absolutely|definitely|just|also|still|now|recently|usually|always|actually|currently|finally"
@@ -215,6 +215,13 @@ _ALONG = regex(r"(?<=[!:;])\s+|,\s+|\s+[–—-]+\s+|\s+but\s+(?=(?:now\s+)?(?:i
 _OPEN = regex(r"[!:]$")
 _SINCE = regex(r"\s+(?:then|from\s+(?:today|now)(?:\s+on)?)$", re.IGNORECASE)
 _AND = regex(r",?\s+(?:and|und)\s+(?=(?:now\s+)?(?:i|we|my|our|ich|wir)\b)", re.IGNORECASE)
+_SHARED_ICH = regex(
+    r"(?:,|,?\s+und)\s+(?=(?-i:wohne|lebe|arbeite|studiere|mag|liebe|bevorzuge|hei(?:ß|ss)e|bin|habe|spiele|fahre|"
+    r"spreche|komme|möchte|will|brauche|suche|esse|trinke|nutze|verwende|lerne|gehe|mache|kann)\b)",
+    re.IGNORECASE,
+)
+"""Where a second verb has the "ich" of the first one."""
+_ICH = regex(rf"(?:{_BEGIN},?\s+)*ich\b", re.IGNORECASE)
 _THEIRS = {
     "i'm": "they are", "i've": "they have", "i'll": "they will", "i'd": "they would", "i": "they", "me": "them",
     "my": "their", "mine": "theirs", "myself": "themselves", "am": "are", "our": "their", "us": "them", "we": "they",
@@ -244,13 +251,18 @@ def captured(text: str, speaker: str | None = None, most: int = 3) -> list[Candi
 def _of_sentence(said: str, speaker: str | None) -> Iterator[Candidate]:
     if len(said) > LONGEST or said.endswith("?") or '""' in said or _ASKS.match(said):
         return
-    for part in _AND.split(said):
+    for part in _AND.split(_with_subjects(said)):
         begins = [0, *(cut.end() for cut in _ALONG.finditer(part))]
         for begin in begins:
             if candidate := _of_clause(part[:begin], part[begin:], speaker):
                 yield candidate
                 if not _ENDED.search(candidate.text):
                     break
+
+
+def _with_subjects(said: str) -> str:
+    """Return a sentence with the subject that its verbs share before each: "ich heiße Jo und wohne in Bonn"."""
+    return _SHARED_ICH.sub(" und ich ", said) if _ICH.match(said) and not _UNSURE.search(said) else said
 
 
 def _of_clause(before: str, said: str, speaker: str | None) -> Candidate | None:
