@@ -114,8 +114,8 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule(
         "fact",
-        r"i(?:['’]m|\s+am)\s+(?P<rest>(?:not\s+|no\s+longer\s+)?(?:allergic\s+to|from|an?\s+\w|\d{1,3}\s+years|"
-        r"vegan\b|vegetarian\b|married\b|single\b|divorced\b|widowed\b|engaged(?=$|\s+to\b)|"
+        r"i(?:['’]m|\s+am)\s+(?P<rest>(?:not\s+|no\s+longer\s+)?(?:allergic\s+to|from|"
+        r"an?\s+(?!(?:bit|little|tad)\b(?!\s+of\b))\w|\d{1,3}\s+years|vegan\b|vegetarian\b|married\b|single\b|divorced\b|widowed\b|engaged(?=$|\s+to\b)|"
         r"retired\b|pregnant\b|left-handed\b|afraid\s+of|learning|working|living)\S*.*?)",
         "{name} is {rest}",
         0.9,
@@ -214,6 +214,7 @@ _ALONG = regex(r"(?<=[!:;])\s+|,\s+|\s+[–—-]+\s+|\s+but\s+(?=(?:now\s+)?(?:i
 """Where a statement may begin after other text."""
 _OPEN = regex(r"[!:]$")
 _SINCE = regex(r"\s+(?:then|from\s+(?:today|now)(?:\s+on)?)$", re.IGNORECASE)
+_CHAT = regex(r"(?:[\s,]+(?:lol|lmao|rofl|ha(?:ha)+h?|hehe|tbh|imo|imho|ngl|btw))+$", re.IGNORECASE)
 _AND = regex(r",?\s+(?:and|und)\s+(?=(?:now\s+)?(?:i|we|my|our|ich|wir)\b)", re.IGNORECASE)
 _SHARED_ICH = regex(
     r"(?:,|,?\s+und)\s+(?=(?-i:wohne|lebe|arbeite|studiere|mag|liebe|bevorzuge|hei(?:ß|ss)e|bin|habe|spiele|fahre|"
@@ -222,6 +223,21 @@ _SHARED_ICH = regex(
 )
 """Where a second verb has the "ich" of the first one."""
 _ICH = regex(rf"(?:{_BEGIN},?\s+)*ich\b", re.IGNORECASE)
+_SHARED_I = regex(
+    r"(?:,|,?\s+(?:and|but))\s+(?=(?:(?:also|now|currently|usually|really|still)\s+)?(?:"
+    r"(?P<sure>(?:am|want|need|would\s+like)\b)|live\s+(?:in|at|with|near|on)\b|work\s+(?:at|for|as)\b|study\s+at\b|"
+    r"speak\s+(?-i:[A-Z])|(?:drive|own|use|have|play)\s+(?:an?|the|my|our|two|three|four|five|\d+)\b|"
+    r"(?:love|prefer|enjoy|hate)\s+(?:\w+ing|an?|the|my|to)\b))",
+    re.IGNORECASE,
+)
+"""Where a second verb in the present tense has the "I" of the first one; `sure` if it cannot be an infinitive."""
+_I = regex(rf"(?:{_BEGIN},?\s+)*i\b", re.IGNORECASE)
+_GOVERNS = regex(
+    r"\b(?:to|can|could|will|would|must|may|let|helps?|makes?|made|who|that|which|when\w*|after|before|while|until|"
+    r"where|how|we|you|they|he|she|people)\b|['’](?:ll|d)\b",
+    re.IGNORECASE,
+)
+"""Words after which a verb may be an infinitive, or have another subject."""
 _THEIRS = {
     "i'm": "they are", "i've": "they have", "i'll": "they will", "i'd": "they would", "i": "they", "me": "them",
     "my": "their", "mine": "theirs", "myself": "themselves", "am": "are", "our": "their", "us": "them", "we": "they",
@@ -262,7 +278,15 @@ def _of_sentence(said: str, speaker: str | None) -> Iterator[Candidate]:
 
 def _with_subjects(said: str) -> str:
     """Return a sentence with the subject that its verbs share before each: "ich heiße Jo und wohne in Bonn"."""
-    return _SHARED_ICH.sub(" und ich ", said) if _ICH.match(said) and not _UNSURE.search(said) else said
+    if _UNSURE.search(said):
+        return said
+    if _ICH.match(said):
+        return _SHARED_ICH.sub(" und ich ", said)
+    if not _I.match(said):
+        return said
+    return _SHARED_I.sub(
+        lambda cut: " and I " if cut["sure"] or not _GOVERNS.search(said[: cut.start()]) else cut[0], said
+    )
 
 
 def _of_clause(before: str, said: str, speaker: str | None) -> Candidate | None:
@@ -271,7 +295,7 @@ def _of_clause(before: str, said: str, speaker: str | None) -> Candidate | None:
     unsure = clause if _OPEN.search(before.rstrip()) else before + clause
     if _UNSURE.search(unsure) or _PAST.search(clause) or _TIMED.search(clause):
         return None
-    clause = _NO_LONGER.sub(r"no longer \g<rest>", clause)
+    clause = _NO_LONGER.sub(r"no longer \g<rest>", _CHAT.sub("", clause))
     for rule in RULES:
         if match := rule.pattern.match(clause):
             if not understandable(match["rest"]):

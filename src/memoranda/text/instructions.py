@@ -41,7 +41,8 @@ _VERBS = tuple(
     (regex(_LEAD + verbs, re.IGNORECASE), verb)
     for verbs, verb in (
         (
-            r"(?:mention(?:ing)?|(?:talk|speak)(?:ing)?\s+about|bring(?:ing)?\s+up|refer(?:ring)?\s+to(?!\s+me\s+as))\b",
+            r"(?:mention(?:ing)?|(?:talk|speak)(?:ing)?\s+about|bring(?:ing)?\s+up|"
+            r"refer(?:ring)?\s+to(?!\s+me\s+as))\b",
             "mention",
         ),
         (r"(?:call(?:ing)?\s+me|(?:address(?:ing)?|refer(?:ring)?\s+to)\s+me\s+as)\b", "call me"),
