@@ -26,6 +26,7 @@ class _Going(NamedTuple):
     seq: int
     id: str
     session: str
+    conversation: str | None
     characters: int
 
 
@@ -39,28 +40,49 @@ class Erasing:
     # --- responses ---------------------------------------------------------------------------------
 
     async def responses(self, run: Forgetting) -> None:
-        """Responses with input, output, events and summary; those under way are ended first."""
+        """Responses with input, output, events and summary, and the items that they added to conversations; those under
+        way are ended first."""
         aim = run.aim
         if not aim.other_data:
             return
         if run.erasing:
             await self.engine.give_up(aim)
-        columns = "seq, id, session_id, status, body, input, output, summary"
+        columns = "seq, id, session_id, conversation_id, status, body, input, output, summary"
         where = aim.condition(user="user_id", session="session_id", agent="agent_id", time="created_at")
         async for page in run.pages("responses", columns, where):
             going, cleared = [], []
-            for seq, id_, session, status, *texts, summary in page:
+            for seq, id_, session, conversation, status, *texts, summary in page:
                 if aim.text is None or _contains(aim.text, *texts):
-                    going.append(_Going(seq, id_, session, sum(map(len, filter(None, [*texts, summary])))))
+                    characters = sum(map(len, filter(None, [*texts, summary])))
+                    going.append(_Going(seq, id_, session, conversation, characters))
                     if status in LIVE and run.erasing:
                         await self._cancel(run, id_)
                 elif aim.text.within_json(summary):
                     cleared.append(id_)
             for some in parted(going, lambda response: response.characters, TEXTS):
+                await self._added(run, some)
                 await run.change(partial(_erased, going=some), {"responses": len(some)})
             if cleared:
                 await run.change(partial(_cleared, ids=cleared), {"summaries": len(cleared)})
             run.ids |= {response.id for response in going}
+
+    async def _added(self, run: Forgetting, going: Sequence[_Going]) -> None:
+        """Erase the items that responses added to conversations: before the responses, by which they are found."""
+        tenant = run.aim.tenant
+        conversations = {response.conversation for response in going if response.conversation is not None}
+        values = [
+            tenant,
+            compact_json(sorted(conversations)),
+            compact_json([response.id for response in going]),
+        ]
+        items = await run.threads.run(
+            run.store.db.read, lambda c: c.all("items_of_responses", values), tenant
+        )
+        for some in parted(items, lambda item: max(1, ROWS * item[2] / TEXTS), ROWS):
+            await self._take_out(run, [(conversation, id_) for conversation, id_, _ in some])
+
+    async def _take_out(self, run: Forgetting, items: Sequence[tuple[str, str]]) -> None:
+        await run.change(partial(_taken_out, items=items), {"items": items})
 
     async def _cancel(self, run: Forgetting, id_: str) -> None:
         key = [run.aim.tenant, id_]
@@ -94,14 +116,21 @@ class Erasing:
             run.store.db.read, lambda c: c.all("sizes_of_conversations", [tenant, compact_json(ids)]), tenant
         )
         weights = {id_: max(items, ROWS * characters / TEXTS) for id_, items, characters in rows}
-        sizes = {id_: items for id_, items, _ in rows}
         for some in parted(ids, lambda id_: 1 + weights.get(id_, 0.0), ROWS):
             for id_ in some if weights.get(some[0], 0.0) >= ROWS and run.erasing else ():
                 while await self._shortened(run, id_):
                     pass
-            found = {"conversations": len(some), "items": sum(sizes.get(id_, 0) for id_ in some)}
-            await run.change(partial(_dropped, ids=some), found)
+            items = () if run.erasing else await self._items_of(run, some)
+            await run.change(partial(_dropped, ids=some), {"conversations": len(some), "items": items})
         run.ids |= set(ids)
+
+    async def _items_of(self, run: Forgetting, ids: Sequence[str]) -> list[tuple[str, str]]:
+        """Return the conversations and the ids of items: a preview may have counted them with their responses."""
+        values = [run.aim.tenant, compact_json(ids)]
+        rows = await run.threads.run(
+            run.store.db.read, lambda c: c.all("items_of_conversations", values), run.aim.tenant
+        )
+        return [(conversation, id_) for conversation, id_ in rows]
 
     async def _shortened(self, run: Forgetting, id_: str) -> int:
         taken = 0
@@ -123,8 +152,7 @@ class Erasing:
         async for page in run.pages("conversation_items", "seq, id, item", (where, values)):
             ids = [id_ for _, id_, item in page if aim.text is None or _contains(aim.text, item)]
             if ids:
-                work = partial(_taken_out, conversation=conversation, ids=ids)
-                await run.change(work, {"items": len(ids)})
+                await self._take_out(run, [(conversation, id_) for id_ in ids])
 
     # --- profiles ----------------------------------------------------------------------------------
 
@@ -169,9 +197,10 @@ def _dropped(w: Writing, ids: Sequence[str]) -> dict[str, int]:
     }
 
 
-def _taken_out(w: Writing, conversation: str, ids: Sequence[str]) -> dict[str, int]:
-    w.c.run("summarize_conversation", [None, w.tenant, conversation])
-    return {"items": sum(w.c.run("drop_item", [w.tenant, conversation, id_]) for id_ in ids)}
+def _taken_out(w: Writing, items: Sequence[tuple[str, str]]) -> dict[str, int]:
+    for conversation in sorted({conversation for conversation, _ in items}):
+        w.c.run("summarize_conversation", [None, w.tenant, conversation])
+    return {"items": sum(w.c.run("drop_item", [w.tenant, conversation, id_]) for conversation, id_ in items)}
 
 
 def _blanked(w: Writing, conversation: str, metadata: bool) -> dict[str, int]:
