@@ -43,3 +43,23 @@ def test_items_of_a_response_are_counted_once(home: Any) -> None:
         by_text = rc.memories.preview_forget(text="4711")
         assert by_text.counts["items"] == 2
         assert counted(rc.memories.forget(text="4711")) == by_text.counts
+
+
+def test_two_users_are_forgotten_with_what_nobody_said_between_them(home: Any) -> None:
+    with home.open() as rc:
+        said = [
+            ("ana", "I bought it."),
+            (None, "Noted: 4711."),
+            ("bo", "I drive."),
+            (None, "On Friday, then."),
+        ]
+        messages = [{"content": text, "user_id": user} for user, text in said]
+        rc.observe(messages, session_id="s")
+        rc.observe([*messages, {"content": "Me too.", "user_id": "cy"}], session_id="with cy")
+        both = {"scopes": ["user:ana", "user:bo"]}
+        preview = rc.memories.preview_forget(**both)
+        assert preview.counts["messages"] == 6
+        assert counted(rc.memories.forget(**both)) == preview.counts
+        left = [message.user_id for message in rc.sessions.messages("with cy").data]
+        assert left == [None, None, "cy"]
+        assert [session.id for session in rc.sessions.list().data] == ["with cy"]

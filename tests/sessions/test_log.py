@@ -67,6 +67,25 @@ def test_long_sessions_are_joined_in_steps(chat: Any, monkeypatch: pytest.Monkey
     assert [job.kind for job in jobs if job.kind == joining.JOIN_JOB] == [joining.JOIN_JOB]
 
 
+@pytest.mark.parametrize("later", [1, 8])
+def test_a_session_of_a_user_without_messages_is_the_next_ones(
+    chat: Any, monkeypatch: pytest.MonkeyPatch, later: int
+) -> None:
+    """Also if a job joins it with a session of another user."""
+    monkeypatch.setattr(joining, "ROWS", 3)
+    monkeypatch.setattr(log, "ROWS", 3)
+    (gone,) = chat.say("ana said this", user_id="ana")
+    chat.say("nobody said that", at=1)
+    (session,) = chat.sessions.list().data
+    chat.sessions.delete_message(session.id, gone)
+    assert chat.sessions.get(session.id).user_id == "ana", "until another user speaks"
+    chat.say(*[f"bo said number {i}" for i in range(later)], at=50, user_id="bo")
+    chat.say("what was said between them", at=25)
+    whole = until(chat.sessions.list, "one session", accept=lambda found: len(found.data) == 1)
+    assert [(one.id, one.user_id) for one in whole.data] == [(session.id, "bo")]
+    assert chat.by("ana").list().data == []
+
+
 def apart(chat: Any) -> list[str]:
     """Says something early and much that is late, with a message between them; the late texts."""
     late = [f"late message number {i}" for i in range(8)]

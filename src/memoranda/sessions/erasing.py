@@ -11,7 +11,7 @@ from memoranda.clock import now_micros
 from memoranda.sessions.editing import remove_messages
 from memoranda.sessions.joining import JOIN_JOB
 from memoranda.sessions.keeping import rollup_of, withdraw
-from memoranda.sessions.records import MessageRow, messages_by_id, sessions_by_id
+from memoranda.sessions.records import MessageRow, messages_by_id, sessions_by_id, texts_of
 from memoranda.storage.sql.base import Connection
 from memoranda.store.forget_preview import Preview
 from memoranda.store.forgetting import PAGE, Forgetting
@@ -24,8 +24,8 @@ COLUMNS = ", ".join(("seq", *(name for name in MessageRow._fields if name != "se
 
 
 async def erase_messages(run: Forgetting) -> None:
-    """Erase the messages that are selected. If all of a user is, so are messages without a user in sessions that have
-    no other user; messages of others stay."""
+    """Erase the messages that are selected. If users are, so are messages without a user in sessions of theirs that
+    have no other user; messages of others stay."""
     aim = run.aim
     if aim.ids is not None:
         for at in range(0, len(aim.ids), PAGE):
@@ -43,10 +43,9 @@ async def erase_messages(run: Forgetting) -> None:
         await run.jobs.finish(aim.tenant, JOIN_JOB)  # every message has reached its session
     tenant, users = aim.tenant, aim.places.get("user", frozenset())
     alone = [compact_json([user]) for user in sorted(users)]
-    theirs = await run.threads.run(
-        run.store.db.read, lambda c: c.all("sessions_of_users", [tenant, compact_json(alone)]), tenant
-    )
-    run.sessions |= {str(id_) for (id_,) in theirs}
+    values = [tenant, compact_json(sorted(users)), compact_json(alone)]
+    theirs = await run.threads.run(run.store.db.read, lambda c: c.all("sessions_of_users", values), tenant)
+    run.sessions |= {id_ for id_, listed in theirs if users.issuperset(texts_of(listed))}
     wider = replace(
         aim, places={**aim.places, "session": aim.places.get("session", frozenset()) | run.sessions}
     )

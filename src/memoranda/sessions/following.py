@@ -13,6 +13,7 @@ from memoranda.sessions.keeping import rollup_of, stale, withdraw
 from memoranda.sessions.records import (
     MessageRow,
     SessionRow,
+    kept_owner,
     messages_by_id,
     session_of,
     sessions_by_id,
@@ -115,7 +116,7 @@ class Following:
         pending = not open_ and summarized(w.c, self.closing.core.config, w.tenant, row.channel_id)
         fresh = row._replace(
             rev=w.draw(1),
-            user_id=row.user_id if row.user_id in users or not users else users[0],
+            user_id=kept_owner(row, users),
             started_at=started,
             ended_at=ended,
             message_count=number,

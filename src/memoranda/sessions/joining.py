@@ -17,6 +17,7 @@ from memoranda.sessions.keeping import withdraw
 from memoranda.sessions.records import (
     MessageRow,
     SessionRow,
+    kept_owner,
     messages_of,
     session_of,
     set_session,
@@ -71,14 +72,16 @@ def merged(w: Writing, row: SessionRow, other: SessionRow, now: int) -> SessionR
 
 def _grown(row: SessionRow, other: SessionRow, ended_at: int, messages: int) -> SessionRow:
     """Return the session with some messages of `other`, up to a moment."""
+    users = united(row.users, texts_of(other.users))
+    owned = row if row.user_id is not None else row._replace(user_id=other.user_id)
     return row._replace(
-        user_id=row.user_id or other.user_id,
+        user_id=kept_owner(owned, texts_of(users)),
         agent_id=row.agent_id or other.agent_id,
         started_at=min(row.started_at, other.started_at),
         ended_at=max(row.ended_at, ended_at),
         message_count=row.message_count + messages,
         participants=united(row.participants, texts_of(other.participants)),
-        users=united(row.users, texts_of(other.users)),
+        users=users,
         extraction=max(row.extraction, other.extraction, key=MODES.index),
         facts_seq=min(row.facts_seq, other.facts_seq),
     )

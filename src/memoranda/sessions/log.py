@@ -12,7 +12,15 @@ from memoranda.sessions import cutting
 from memoranda.sessions.closing import Closing
 from memoranda.sessions.cutting import Cluster
 from memoranda.sessions.joining import JOIN_JOB, merged, near, united
-from memoranda.sessions.records import MessageRow, SessionRow, sees, session_of, set_session
+from memoranda.sessions.records import (
+    MessageRow,
+    SessionRow,
+    kept_owner,
+    sees,
+    session_of,
+    set_session,
+    texts_of,
+)
 from memoranda.sessions.values import EXTRACT_JOB, MODES, Mode
 from memoranda.store.steps import ROWS
 from memoranda.store.transaction import Writing
@@ -247,13 +255,11 @@ class Log:
         """Return the session with messages added to it: it is open."""
         heard = self.heard
         ended = max(row.ended_at, cluster.ended_at)
-        owner = row.user_id or next(
-            (message.user_id for message in joined if message.user_id is not None), None
-        )
+        users = united(row.users, [message.user_id for message in joined if message.user_id is not None])
         return row._replace(
             rev=self.w.draw(1),
             channel_id=row.channel_id or heard.channel_id,
-            user_id=owner,
+            user_id=kept_owner(row, texts_of(users)),
             agent_id=row.agent_id or heard.agent_id,
             started_at=min(row.started_at, cluster.started_at),
             ended_at=ended,
@@ -261,7 +267,7 @@ class Log:
             due_at=cutting.due_at(ended, heard.now, self.closing.gap),
             message_count=row.message_count + len(joined),
             participants=united(row.participants, [message.name for message in joined]),
-            users=united(row.users, [message.user_id for message in joined if message.user_id is not None]),
+            users=users,
             status="open",
             failure=None,
             pending=0,

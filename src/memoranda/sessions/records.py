@@ -379,6 +379,12 @@ def session_page(
     return [SessionRow._make(row) for row in page], len(rows) > limit
 
 
+def kept_owner(row: SessionRow, users: Sequence[str]) -> str | None:
+    """Return the user of a session that has messages of `users`: the present one if it is among them, if there are
+    none, or if the session is private; else the first."""
+    return row.user_id if row.private or not users or row.user_id in users else users[0]
+
+
 def set_session(c: Connection, row: SessionRow) -> None:
     """Write the fields of a session that change with its messages."""
     c.run(

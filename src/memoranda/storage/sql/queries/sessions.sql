@@ -164,8 +164,9 @@ UPDATE rollups SET stale = 0 WHERE tenant_id = ? AND channel_id = ? AND owner = 
 UPDATE rollups SET attempts = attempts + 1, failure = ?, due_at = ?
 WHERE tenant_id = ? AND channel_id = ? AND owner = ? AND week = ?
 
--- name: sessions_of_users (those in which only these users have spoken)
-SELECT s.id FROM sessions s WHERE s.tenant_id = ? AND s.users IN (SELECT value FROM {texts ?} wanted)
+-- name: sessions_of_users (those of these owners, and those of which all users are one of these lists)
+SELECT s.id, s.users FROM sessions s WHERE s.tenant_id = ?1
+    AND (s.user_id IN (SELECT value FROM {texts ?2} wanted) OR s.users IN (SELECT value FROM {texts ?3} wanted))
 
 -- name: blank_session
 UPDATE sessions SET metadata = '{}', participants = '[]', failure = NULL, facts_failure = NULL WHERE tenant_id = ? AND id = ?
