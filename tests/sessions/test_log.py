@@ -86,6 +86,22 @@ def test_a_session_of_a_user_without_messages_is_the_next_ones(
     assert chat.by("ana").list().data == []
 
 
+def test_a_session_is_of_an_agent_that_has_a_message_in_it(chat: Any) -> None:
+    def speaks(agent: str) -> str:
+        said = [{"content": f"{agent} said this", "role": "assistant"}]
+        return str(chat.sessions.observe(said, session_id="s", agent_id=agent)[0].message.id)
+
+    _, second, _ = [speaks(agent) for agent in ("helper", "guide", "helper")]
+    chat.sessions.observe([{"content": "nobody's words"}], session_id="s")
+    chat.sessions.delete_message("s", second)
+    assert chat.sessions.get("s").agent_id == "helper"
+    third = speaks("guide")
+    chat.memories.forget(scopes=["agent:helper"])
+    assert chat.sessions.get("s").agent_id == "guide"
+    chat.sessions.delete_message("s", third)
+    assert (chat.sessions.get("s").agent_id, chat.sessions.get("s").message_count) == (None, 1)
+
+
 def apart(chat: Any) -> list[str]:
     """Says something early and much that is late, with a message between them; the late texts."""
     late = [f"late message number {i}" for i in range(8)]

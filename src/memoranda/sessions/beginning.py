@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from memoranda.sessions.closing import SUMMARIZE_JOB, Clock, Closing
 from memoranda.sessions.erasing import count_summaries, erase_messages, erase_summaries
 from memoranda.sessions.following import Following
@@ -22,7 +24,7 @@ class SessionServices:
         core.jobs.handlers[SUMMARIZE_JOB] = Summarizing(core).work
         core.jobs.lanes[SUMMARIZE_JOB] = MEMORY_LANE
         core.jobs.handlers[JOIN_JOB] = Joining(closing).join
-        core.erasers += [erase_messages, erase_summaries]
+        core.erasers += [erase_messages, partial(erase_summaries, following)]
         core.derived.append(count_summaries)
         self.clock = Clock(closing)
 

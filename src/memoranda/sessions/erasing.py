@@ -7,16 +7,17 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from memoranda.clock import now_micros
 from memoranda.sessions.editing import remove_messages
+from memoranda.sessions.following import Following
 from memoranda.sessions.joining import JOIN_JOB
-from memoranda.sessions.keeping import rollup_of, withdraw
+from memoranda.sessions.keeping import rollup_of
 from memoranda.sessions.records import MessageRow, messages_by_id, sessions_by_id, texts_of
+from memoranda.sessions.values import name_of
 from memoranda.storage.sql.base import Connection
 from memoranda.store.forget_preview import Preview
 from memoranda.store.forgetting import PAGE, Forgetting
 from memoranda.store.rows import Record, fetch_ids
-from memoranda.store.transaction import Writing, added_up
+from memoranda.store.transaction import Writing
 from memoranda.text.json import compact_json
 from memoranda.text.phrase import Phrase
 
@@ -84,37 +85,48 @@ def _erased(w: Writing, rows: Sequence[MessageRow]) -> dict[str, int]:
     return {"messages": len(there), "memories": memories, "vectors": vectors}
 
 
-async def erase_summaries(run: Forgetting) -> None:
-    """Clear the summary fields of sessions that contain the phrase although no message does."""
-    text = run.aim.text
+async def erase_summaries(following: Following, run: Forgetting) -> None:
+    """Clear the summaries of sessions that contain the phrase although no message does; they are made again of the
+    messages that are left."""
+    text, tenant = run.aim.text, run.aim.tenant
     if text is None or not run.aim.other_data or run.aim.bound:
         return
-    lists = ("metadata", "participants", "topics", "decisions", "open_questions", "action_items", "entities")
+    lists = ("participants", "topics", "decisions", "open_questions", "action_items", "entities")
     where = run.aim.condition(session="id", channel="channel_id", user="user_id")
-    columns = f"seq, id, facts_failure, summary, failure, {', '.join(lists)}"
+    columns = f"seq, id, metadata, facts_failure, summary, failure, {', '.join(lists)}"
     async for page in run.pages("sessions", columns, where):
         ids = []
-        for _, id_, facts_failure, summary, failure, metadata, *listed in page:
+        for _, id_, metadata, facts_failure, summary, failure, participants, *listed in page:
             kept = text.within(facts_failure) or text.within_json(metadata)
+            told = text.within(summary, failure) or text.within_json(*listed)
+            if not told and text.within_json(participants):
+                told = text.within(*await _gone(run, id_, participants))
             # a preview assumes that the rest is cleared with the messages
-            there = run.erasing or id_ not in run.shortened
-            if kept or (there and (text.within(summary, failure) or text.within_json(*listed))):
+            if kept or (told and (run.erasing or id_ not in run.shortened)):
                 ids.append(id_)
         if ids:
-            summaries = await run.threads.run(
-                run.store.db.read, partial(_summaries, run.aim.tenant, ids), run.aim.tenant
-            )
-            await run.change(partial(_cleared, ids=ids), {"summaries": ids}, summaries)
+            summaries = await run.threads.run(run.store.db.read, partial(_summaries, tenant, ids), tenant)
+            await run.change(partial(_cleared, following, text, ids), {"summaries": ids}, summaries)
 
 
-def _cleared(w: Writing, ids: Sequence[str]) -> dict[str, int]:
-    now, rows = now_micros(), sessions_by_id(w.c, w.tenant, ids).values()
-    memories, vectors = added_up(withdraw(w, row, now) for row in rows)
-    cleared = [
-        w.c.run("clear_summary", [w.tenant, row.id]) and w.c.run("blank_session", [w.tenant, row.id])
-        for row in rows
-    ]
-    return {"summaries": sum(cleared), "memories": memories, "vectors": vectors}
+async def _gone(run: Forgetting, id_: str, participants: str) -> list[str]:
+    """Return the participants who have no message in the session: others are ids of users, or roles, and stay."""
+    values = [run.aim.tenant, id_]
+    spoke = await run.threads.run(run.store.db.read, lambda c: c.all("speakers_of", values), run.aim.tenant)
+    names = {name_of(*who) for *who, _ in spoke}
+    return [name for name in texts_of(participants) if name not in names]
+
+
+def _cleared(following: Following, text: Phrase, ids: Sequence[str], w: Writing) -> dict[str, int]:
+    w.draw(1)  # writers of messages wait
+    rows = sessions_by_id(w.c, w.tenant, ids).values()
+    memories, vectors = following.measure(w, [row.id for row in rows])
+    for row in rows:
+        metadata = "{}" if text.within_json(row.metadata) else row.metadata
+        failure = None if text.within(row.facts_failure) else row.facts_failure
+        w.c.run("clear_summary", [w.tenant, row.id])
+        w.c.run("blank_session", [metadata, failure, w.tenant, row.id])
+    return {"summaries": len(rows), "memories": memories, "vectors": vectors}
 
 
 async def count_summaries(run: Preview, ids: Sequence[str]) -> None:

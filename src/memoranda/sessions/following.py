@@ -30,6 +30,9 @@ from memoranda.text.tokens import count
 
 SUMMARY = "session_summary"
 ROLLUP = "rollup"
+AFTERWARDS = 2_000_000
+"""Microseconds after which a summary is made again while a phrase is forgotten: it may have the phrase again, as the id
+of a user or a channel, and a later pass would find it."""
 
 
 class Following:
@@ -48,7 +51,7 @@ class Following:
         if messages:
             logged = messages_by_id(w.c, w.tenant, messages)
             w.c.run("drop_messages", [w.tenant, json.dumps(list(logged))])
-            more.append(self._measure(w, {row.session_id for row in logged.values()}))
+            more.append(self.measure(w, {row.session_id for row in logged.values()}))
         now = now_micros()
         for item in removed:
             if item.kind == SUMMARY and item.session_id is not None:
@@ -58,13 +61,19 @@ class Following:
         return added_up(more)
 
     def _summary_gone(self, w: Writing, gone: Gone, now: int) -> tuple[int, int]:
-        """Clear a deleted summary: the session gets none until it changes or one is requested."""
+        """Clear a deleted summary: the session gets none until it changes or one is requested, unless it goes with a
+        phrase."""
         row = session_of(w.c, w.tenant, gone.session_id or "")
         if row is None or row.summary_id != gone.id:
             return 0, 0
         w.c.run("clear_summary", [w.tenant, row.id])
         if row.status == "summarized":
-            set_session(w.c, row._replace(status="closed", pending=0, updated_at=now))
+            pending, at = w.by_text and self._wanted(w, row), now + AFTERWARDS
+            set_session(
+                w.c, row._replace(status="closed", pending=int(pending), next_try_at=at, updated_at=now)
+            )
+            if pending:
+                self._expect(w, now, at)
         return self._rollup_gone(w, row, now)
 
     def _rollup_gone(self, w: Writing, row: SessionRow, now: int) -> tuple[int, int]:
@@ -87,24 +96,34 @@ class Following:
         updated = row if after.kind != "message" else _changed(row, after)
         if updated != row:
             write_message(w.c, updated)
-            self._measure(w, {row.session_id})
+            self.measure(w, {row.session_id})
 
     # --- sessions ----------------------------------------------------------------------------------
 
-    def _measure(self, w: Writing, ids: Iterable[str]) -> tuple[int, int]:
+    def measure(self, w: Writing, ids: Iterable[str]) -> tuple[int, int]:
         """Update sessions with removed or changed messages: count again, drop the summary, or delete them if empty.
         Return the (memories, vectors) removed."""
         now, changed, removed = now_micros(), False, [(0, 0)]
+        at = now + AFTERWARDS if w.by_text else now
         for row in sessions_by_id(w.c, w.tenant, ids).values():
             removed.append(withdraw(w, row, now))
-            changed |= self._measured(w, row, now)
+            changed |= self._measured(w, row, now, at)
         if changed:
-            self.closing.place(w.c, {w.tenant})
-            w.then(partial(self.closing.core.expect, now))
+            self._expect(w, now, at)
         return added_up(removed)
 
-    def _measured(self, w: Writing, row: SessionRow, now: int) -> bool:
-        """Measure a session again; return True if it must be summarized again."""
+    def _expect(self, w: Writing, now: int, at: int) -> None:
+        """Have pending summaries made at a moment, by a job that is placed now or by the clock."""
+        if at <= now:
+            self.closing.place(w.c, {w.tenant})
+        w.then(partial(self.closing.core.expect, at))
+
+    def _wanted(self, w: Writing, row: SessionRow) -> bool:
+        """Return True if the session's channel is to have summaries."""
+        return summarized(w.c, self.closing.core.config, w.tenant, row.channel_id)
+
+    def _measured(self, w: Writing, row: SessionRow, now: int, at: int) -> bool:
+        """Measure a session again; return True if it must be summarized again, at a moment or later."""
         measures = w.c.one("measure_session", [w.tenant, row.id])
         number, started, ended = measures or (0, None, None)
         if not number:
@@ -112,11 +131,13 @@ class Following:
             return False
         spoke = w.c.all("speakers_of", [w.tenant, row.id])
         users = list(dict.fromkeys(user for _, user, _, _ in spoke if user is not None))
+        agents = [agent for agent, _ in w.c.all("agents_of", [w.tenant, row.id])]
         open_ = row.status == "open"
-        pending = not open_ and summarized(w.c, self.closing.core.config, w.tenant, row.channel_id)
+        pending = not open_ and self._wanted(w, row)
         fresh = row._replace(
             rev=w.draw(1),
             user_id=kept_owner(row, users),
+            agent_id=row.agent_id if row.agent_id in agents else next(iter(agents), None),
             started_at=started,
             ended_at=ended,
             message_count=number,
@@ -127,7 +148,7 @@ class Following:
             failure=None,
             pending=int(pending),
             attempts=0,
-            next_try_at=now,
+            next_try_at=at,
             updated_at=now,
         )
         set_session(w.c, fresh)

@@ -45,7 +45,7 @@ class Writing:
 
     `c` is the transaction, for further statements. `cascades` are called with removed memories, `edits` with memories
     whose text changed, in the same transaction; both may write more. `also` counts what cascades delete beside memories
-    and vectors, by kind.
+    and vectors, by kind. `by_text` is True if a phrase is forgotten: summaries that go are made again afterwards.
     """
 
     def __init__(
@@ -61,6 +61,7 @@ class Writing:
         self.c = c
         self.tenant = tenant
         self.also = Counter[str]()
+        self.by_text = False
         self._applied = applied
         self._spaces = spaces
         self._known_tenant = known

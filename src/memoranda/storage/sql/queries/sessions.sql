@@ -49,6 +49,10 @@ SELECT count(*), min(occurred_at), max(occurred_at) FROM messages WHERE tenant_i
 SELECT speaker, user_id, role, min(seq) FROM messages WHERE tenant_id = ? AND session_id = ?
 GROUP BY speaker, user_id, role ORDER BY min(seq)
 
+-- name: agents_of (the agents of a session's messages, the first one first)
+SELECT agent_id, min(seq) FROM messages WHERE tenant_id = ? AND session_id = ? AND agent_id IS NOT NULL
+GROUP BY agent_id ORDER BY min(seq)
+
 -- name: get_session
 SELECT s.* FROM sessions s WHERE s.tenant_id = ? AND s.id = ?
 
@@ -168,8 +172,8 @@ WHERE tenant_id = ? AND channel_id = ? AND owner = ? AND week = ?
 SELECT s.id, s.users FROM sessions s WHERE s.tenant_id = ?1
     AND (s.user_id IN (SELECT value FROM {texts ?2} wanted) OR s.users IN (SELECT value FROM {texts ?3} wanted))
 
--- name: blank_session
-UPDATE sessions SET metadata = '{}', participants = '[]', failure = NULL, facts_failure = NULL WHERE tenant_id = ? AND id = ?
+-- name: blank_session (of what may contain a phrase beside the summary and the participants)
+UPDATE sessions SET metadata = ?, facts_failure = ? WHERE tenant_id = ? AND id = ?
 
 -- name: unsummarized (closed ones that are large enough, without a summary of this version, in order)
 SELECT s.* FROM sessions s
