@@ -233,6 +233,33 @@ def test_a_week_is_rolled_up_and_follows_its_sessions(chat: Any, monkeypatch: An
 
 
 @pytest.mark.rows_in("sqlite", "postgresql")
+def test_a_rollup_goes_with_a_session_that_another_user_joined(chat: Any, monkeypatch: Any) -> None:
+    """By then the session is of another week of the channel: the one of all users."""
+    monkeypatch.setattr(keeping, "QUIET", 0)
+    monkeypatch.setattr(summarizing, "QUIET", 0)
+    for day in (0, 1):
+        chat.say("The orchid arrived in the hall.", "We agreed to move it.", at=day * 1440, user_id="ana")
+    first, second = chat.sessions.list(order="asc").data
+    for session in (first, second):
+        chat.sessions.close(session.id)
+        chat.summarized(session.id)
+    (rollup,) = until(lambda: chat.kept("rollup"), "a roll-up")
+    assert rollup.source_refs == [first.id, second.id]
+    monkeypatch.setattr(keeping, "QUIET", 3_600_000_000)
+    chat.say("Let me help you with that on Saturday.", at=2, user_id="bo")
+    assert (chat.sessions.get(first.id).status, chat.kept("rollup")) == ("open", [rollup])
+
+    preview = chat.memories.preview_forget(scopes=[f"session:{first.id}"])
+    assert {kind.kind: kind.count for kind in preview.kinds} == {
+        "message": 3, "session_summary": 1, "rollup": 1,
+    }  # fmt: skip
+    assert chat.memories.forget(scopes=[f"session:{first.id}"]).memories == 5
+    assert chat.kept("rollup") == []
+    rollups = "SELECT owner, stale, memory_id FROM rollups WHERE tenant_id = ? ORDER BY owner"
+    assert [tuple(row) for row in chat.rows(rollups, chat.tenant)] == [("", 1, None), ("ana", 1, None)]
+
+
+@pytest.mark.rows_in("sqlite", "postgresql")
 def test_the_clock_closes_what_is_quiet_in_whatever_process(home: Any) -> None:
     quick = {"gap_minutes": 0.003, "min_messages": 2}
     with home.open(sessions={**quick, "gap_minutes": 30.0}) as r:

@@ -77,7 +77,7 @@ class Following:
         return self._rollup_gone(w, row, now)
 
     def _rollup_gone(self, w: Writing, row: SessionRow, now: int) -> tuple[int, int]:
-        """Withdraw the rollup that includes a session."""
+        """Withdraw the rollups that include a session."""
         if row.channel_id is None:
             return 0, 0
         memories = fetch_ids(w.c, w.tenant, rollup_of(w.c, row))

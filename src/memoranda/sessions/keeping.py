@@ -35,17 +35,18 @@ def owner_of(row: SessionRow) -> str:
 
 
 def stale(w: Writing, rows: Iterable[SessionRow], now: int) -> None:
-    """Mark the rollups of the weeks of these sessions to be made again once a week is over, after their summaries
-    changed."""
-    weeks = {
-        (row.channel_id, owner_of(row), week_of(row.started_at)) for row in rows if row.channel_id is not None
-    }
+    """Mark the rollups of the weeks of these sessions, and those that were made of them, to be made again once a week
+    is over, after their summaries changed."""
+    rolled = [row for row in rows if row.channel_id is not None]
+    weeks = {(str(row.channel_id), owner_of(row), week_of(row.started_at)) for row in rolled}
+    made = w.c.all("rollups_of", [w.tenant, compact_json([row.id for row in rolled])])
+    weeks |= {(channel, owner, week) for channel, owner, week, _ in made}
     for channel, owner, week in sorted(weeks):
         w.c.run("stale_rollup", [w.tenant, channel, owner, week, max(now + QUIET, week * DAY + WEEK), now])
 
 
 def withdraw(w: Writing, row: SessionRow, now: int) -> tuple[int, int]:
-    """Withdraw the summary of a session, and the rollup that includes it; return the (memories, vectors) removed."""
+    """Withdraw the summary of a session, and the rollups that include it; return the (memories, vectors) removed."""
     if row.summary_id is None:
         return 0, 0
     w.c.run("clear_summary", [w.tenant, row.id])
@@ -56,12 +57,11 @@ def withdraw(w: Writing, row: SessionRow, now: int) -> tuple[int, int]:
 
 
 def rollup_of(c: Connection, row: SessionRow) -> list[str]:
-    """Return the id of the rollup of a session's week, if there is one."""
+    """Return the ids of the rollups that were made of a session: another week's or owner's, if the session was theirs
+    then."""
     if row.channel_id is None:
         return []
-    key = [row.tenant_id, row.channel_id, owner_of(row), week_of(row.started_at)]
-    rolled = c.one("rollup_memory", key)
-    return [] if rolled is None or rolled[0] is None else [str(rolled[0])]
+    return [id_ for *_, id_ in c.all("rollups_of", [row.tenant_id, compact_json([row.id])])]
 
 
 def derived_memory(

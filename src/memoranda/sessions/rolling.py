@@ -11,7 +11,7 @@ from memoranda.errors import ModelError, SpendingLimit
 from memoranda.sessions.digests import Digest
 from memoranda.sessions.headers import week_header, week_name
 from memoranda.sessions.keeping import DAY, WEEK, derived_memory
-from memoranda.sessions.records import SessionRow, texts_of
+from memoranda.sessions.records import SessionRow, sessions_by_id, texts_of
 from memoranda.sessions.summarizer import Telling
 from memoranda.sessions.switches import summarized
 from memoranda.storage.sql.base import Connection
@@ -124,6 +124,9 @@ def _keep(w: Writing, week: Week, rows: Sequence[SessionRow], digest: Digest | N
     """Write a rollup and its memory, unless one of its sessions has changed meanwhile; an earlier memory is removed."""
     w.draw(1)
     now = now_micros()
+    there = sessions_by_id(w.c, w.tenant, [row.id for row in rows])
+    if any(row.id not in there or there[row.id].summary_id != row.summary_id for row in rows):
+        return  # it may be in another week by now
     rollup = None if digest is None else rollup_memory(w.tenant, week, rows, digest, now)
     key = [w.tenant, week.channel_id, week.owner, week.week]
     previous = w.c.one("rollup_memory", key)

@@ -112,6 +112,12 @@ SELECT DISTINCT tenant_id FROM rollups WHERE stale = 1 AND due_at <= ?
 -- name: rollup_memory
 SELECT memory_id FROM rollups WHERE tenant_id = ? AND channel_id = ? AND owner = ? AND week = ?
 
+-- name: rollups_of (those that were made of any of these sessions, and their memories)
+SELECT DISTINCT r.channel_id, r.owner, r.week, r.memory_id FROM {texts ?2} wanted
+{join} memory_sources s ON s.tenant_id = ?1 AND s.source_id = wanted.value
+{join} memories m ON m.tenant_id = ?1 AND m.seq = s.seq AND m.kind = 'rollup'
+{join} rollups r ON r.tenant_id = ?1 AND r.memory_id = m.id
+
 -- name: stale_rollup
 INSERT INTO rollups (tenant_id, channel_id, owner, week, memory_id, version, sessions, stale, due_at, attempts, updated_at)
 VALUES (?1, ?2, ?3, ?4, NULL, 0, 0, 1, ?5, 0, ?6)
