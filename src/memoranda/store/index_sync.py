@@ -477,6 +477,7 @@ class Derived:
             return self.db.write(read, lambda changes: take(index, changes), tenant).result()[1]
 
         def whole(c: Connection) -> tuple[list[int], list[Put]]:
+            c.lock()
             changes = read(c)
             take(index.within(c), changes)
             return changes

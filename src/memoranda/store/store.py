@@ -291,6 +291,7 @@ class Store:
 
         def change(c: Connection) -> T:
             applied.clear()
+            c.lock()
             result = work(c, applied)
             applied.folded()
             self.derived.inside(c, applied)

@@ -49,8 +49,15 @@ class PostgresConnection:
 
     def __init__(self, raw: Raw) -> None:
         self.raw = raw
+        self.locked = False
         self._sql = statements("postgres")
         self._types: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+
+    def lock(self) -> None:
+        """Lock the counter of revisions, once in a transaction."""
+        if not self.locked:
+            self.raw.execute("SELECT FROM counters WHERE name = 'rev' FOR UPDATE")
+            self.locked = True
 
     def _execute(self, sql: str, params: Params) -> Any:
         return self.raw.cursor(binary=True).execute(sql, params)
@@ -149,6 +156,7 @@ class PostgresTransaction(Transaction):
 
     def begin(self) -> Connection:
         connection = self._open()
+        connection.locked = False
         self._pending = "BEGIN; "
         return connection
 
@@ -166,6 +174,7 @@ class PostgresTransaction(Transaction):
         assert self._connection is not None
         if self._connection.raw.closed:
             return False
+        self._connection.locked = False
         if self._only:
             self.raw.execute("ROLLBACK")
             self._pending = "BEGIN; "
