@@ -109,6 +109,17 @@ def test_a_store_moves_while_it_is_written_and_searched(to: str, tmp_path: Path)
             agree(rc)
 
 
+def test_what_is_forgotten_after_a_move_is_not_in_the_old_index_either(tmp_path: Path) -> None:
+    with memoranda.open(tmp_path, embedder=QUICK) as rc:
+        rc.memories.add_many([f"entry {n}" for n in range(50)])
+        assert rc.memories.wait(rc.memories.move_index("memory:?engine=float").id).state == "completed"
+        assert rc.memories.forget(scopes=["all"]).memories == 50
+        rc.memories.add("one more")
+    with memoranda.open(tmp_path, embedder=QUICK) as rc:  # `index.url` still names the old index
+        assert rc.inner.core.store.index.count("default") == 1
+        agree(rc)
+
+
 def test_a_move_that_fails_leaves_the_old_index_answering(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

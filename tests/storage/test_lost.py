@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -140,3 +141,21 @@ def test_forgetting_leaves_nothing_aside(tmp_path: Path) -> None:
         assert swept(product) == 1
         product.memories.forget(text="in no file that has a row")
         assert list((tmp_path / "files" / QUARANTINE).rglob("file-*")) == []
+
+
+def test_indexes_have_no_row_that_an_older_database_lacks(tmp_path: Path) -> None:
+    folder, older = tmp_path / "data", tmp_path / "older.db"
+    with opened(folder) as product:
+        product.memories.add_many([f"amber {n}" for n in range(10)])
+    shutil.copy(folder / "memoranda.db", older)
+    with opened(folder) as product:
+        product.memories.add_many([f"basalt {n}" for n in range(10)])
+    older.replace(folder / "memoranda.db")
+    with opened(folder) as product:
+        product.memories.add_many(
+            [f"cedar {n}" for n in range(5)]
+        )  # with revisions that the indexes have seen
+        stats = product.memories.stats()
+        assert [stats[key] for key in ("memories", "indexed_vectors", "indexed_words")] == [15, 15, 15]
+        found = product.memories.search("basalt cedar", mode="words", limit=20).results
+        assert {hit.memory.content.split()[0] for hit in found} == {"cedar"}

@@ -428,7 +428,9 @@ class Derived:
 
     def _catch_up(self, side: str, index: Index | Words, since: int, clear: bool) -> int:
         _, rev, floor = self.db.read(_extent)
-        if clear or (0 < since < floor):
+        if (
+            clear or since > rev or 0 < since < floor
+        ):  # beyond `rev`: it belongs to a later copy of the database
             self._clear(index)
             since = 0
         self.failed.discard(side)
@@ -511,8 +513,7 @@ class Derived:
                 done = min(done, rev - KEPT_REMOVALS)
             if done > 0:
                 c.run("drop_removals", [done])
-                if self.db.shared:
-                    c.run("set_meta", ["removals_from", str(done)])
+                c.run("set_meta", ["removals_from", str(done)])
 
         self.db.write(drop).result()
 
