@@ -728,6 +728,36 @@ def test_a_rebuild_changes_no_answer(rc: BlockingMemoranda, memories: BlockingMe
     agree(rc)
 
 
+@pytest.mark.rows_in("sqlite", "postgresql-local")
+@pytest.mark.parametrize("repaired", [True, False])
+def test_a_rebuild_that_is_interrupted_after_a_write_is_finished_later(
+    home: Any, monkeypatch: pytest.MonkeyPatch, repaired: bool
+) -> None:
+    with home.open() as opened:
+        opened.memories.add_many(texts(30))
+        derived = opened.inner.core.store.derived
+        marked: list[str] = []
+        monkeypatch.setattr(derived, "on_behind", marked.append)
+        for side in ("index", "words"):
+
+            def interrupted(*_: object, side: str = side) -> int:
+                opened.memories.add(f"written while the {side} is filled")
+                assert side in opened.inner.core.store.behind
+                raise KeyboardInterrupt
+
+            with monkeypatch.context() as patch:
+                patch.setattr(derived, "replay", interrupted)
+                with pytest.raises(KeyboardInterrupt):
+                    derived.catch_up(side, 0, clear=True)
+        assert marked == ["index", "words"]
+        if repaired:
+            derived.repair()
+            agree(opened)
+            assert opened.memories.search("amber").degraded == []
+    with home.open() as opened:
+        agree(opened)
+
+
 def test_a_write_that_fails_in_the_database_leaves_nothing(
     rc: BlockingMemoranda, memories: BlockingMemories, monkeypatch: pytest.MonkeyPatch
 ) -> None:

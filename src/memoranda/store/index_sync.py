@@ -314,9 +314,11 @@ class Derived:
             IndexUnavailable: an index still does not answer.
         """
         done = {}
-        for side, since in list(self.behind.items()):
+        for side in list(self.behind):
             self.index_of(side).health()  # checked first: no write waits for an unavailable index
-            done[side] = self.catch_up(side, since)
+            with self._catching:  # another thread may be filling it again
+                if (since := self.behind.get(side)) is not None:
+                    done[side] = self.catch_up(side, since)
         return done
 
     def follow(self, tenant: str) -> list[str]:
@@ -423,14 +425,18 @@ class Derived:
             self.db.write(lambda c: None, lambda _: self._catching_up.add(side)).result()
             try:
                 return self._catch_up(side, index, since, clear)
+            except BaseException:
+                if side in self.behind:
+                    self.on_behind(side)
+                raise
             finally:
                 self._catching_up.discard(side)
 
     def _catch_up(self, side: str, index: Index | Words, since: int, clear: bool) -> int:
         _, rev, floor = self.db.read(_extent)
-        if (
-            clear or since > rev or 0 < since < floor
-        ):  # beyond `rev`: it belongs to a later copy of the database
+        if clear or since > rev or 0 < since < floor:  # an index beyond `rev` is of a later database
+            # behind until it has every row: what is written meanwhile must not advance its watermark
+            self.db.write(lambda c: None, lambda _: self.behind.update({side: 0})).result()
             self._clear(index)
             since = 0
         self.failed.discard(side)
