@@ -79,3 +79,78 @@ def test_what_a_process_with_its_own_index_writes_reaches_the_index_that_is_kept
             "no unsettled row",
             accept=lambda rows: rows[0][0] == 0,
         )
+
+
+def interrupt(*_: object) -> int:
+    raise RuntimeError("interrupted")
+
+
+def filling(opened: Any) -> list[Any]:
+    """The records of indexes that are being filled."""
+    rows: list[Any] = opened.inner.core.store.db.read(
+        lambda c: c.select("SELECT key FROM meta WHERE key LIKE 'filling.%'")
+    )
+    return rows
+
+
+def has_all(opened: Any, count: int) -> None:
+    stats = opened.memories.stats()
+    assert [stats[key] for key in ("memories", "indexed_vectors", "indexed_words")] == [count] * 3
+    assert filling(opened) == []
+
+
+def test_a_first_fill_that_is_interrupted_is_finished_at_the_next_start(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with process(postgres_url, index={"url": "memory:"}, words={"url": "tantivy:"}) as own:
+        own.memories.add_many([f"amber {n}" for n in range(20)])
+    for side in ("vectors", "words"):
+        replay = index_sync.Derived.replay
+
+        def interrupted(*arguments: Any, side: str = side, replay: Any = replay) -> int:
+            space = arguments[2]
+            return interrupt() if (space is None) == (side == "words") else replay(*arguments)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(index_sync.Derived, "replay", interrupted)
+            with pytest.raises(RuntimeError, match="interrupted"):
+                process(postgres_url)
+    with process(postgres_url) as opened:
+        has_all(opened, 20)
+
+
+def test_a_rebuild_of_an_index_in_the_database_is_finished_at_the_next_start(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with process(postgres_url) as opened:
+        opened.memories.add_many([f"amber {n}" for n in range(20)])
+        derived = opened.inner.core.store.derived
+        monkeypatch.setattr(derived, "repair", dict)  # as if the process died
+        monkeypatch.setattr(derived, "replay", interrupt)
+        for side in ("index", "words"):
+            with pytest.raises(RuntimeError, match="interrupted"):
+                derived.catch_up(side, 0, clear=True)
+    with process(postgres_url) as opened:
+        has_all(opened, 20)
+
+
+def test_a_process_that_has_filled_an_index_leaves_the_record_of_another_that_fills_it(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with process(postgres_url) as one, process(postgres_url) as two:
+        one.memories.add("amber")
+        first, second = (opened.inner.core.store.derived for opened in (one, two))
+        monkeypatch.setattr(second, "repair", dict)
+        monkeypatch.setattr(second, "replay", interrupt)
+        replay = first.replay
+
+        def meanwhile(*arguments: Any) -> int:
+            with pytest.raises(RuntimeError, match="interrupted"):
+                second.catch_up("words", 0, clear=True)
+            return int(replay(*arguments))
+
+        monkeypatch.setattr(first, "replay", meanwhile)
+        first.catch_up("words", 0, clear=True)
+        assert filling(one) == [("filling.words",)]
+    with process(postgres_url) as opened:
+        has_all(opened, 1)

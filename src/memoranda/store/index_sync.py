@@ -80,6 +80,7 @@ class Derived:
         self.failed: set[str] = set()
         """The sides that did not take a change since they were last replayed."""
         self._catching_up: set[str] = set()
+        self._filling: dict[str, str] = {}
         self._purged = ""
         self._catching = threading.RLock()
 
@@ -223,13 +224,21 @@ class Derived:
         return missed
 
     def _keep(self, side: str, identity: str) -> None:
-        """Record that the index of this process is the one in step, between two writes of other processes."""
+        """Record that the index of this process is the one in step, between two writes of other processes, and that it
+        is being filled."""
 
         def work(c: Connection) -> None:
             c.one("draw_revs", [1])  # waits for writes that have begun
             c.run("set_meta", [f"keeps.{side}", identity])
+            self._note_filling(c, side)
 
         self.db.write(work).result()
+
+    def _note_filling(self, c: Connection, side: str) -> None:
+        """Record that an index that keeps no watermark is being filled: if this process dies, the next start does."""
+        if self.index_of(side).inside or self._elsewhere(side):
+            self._filling[side] = secrets.token_hex(8)
+            c.run("set_meta", [f"filling.{side}", self._filling[side]])
 
     # --- an index that is being filled ---------------------------------------------------------------
 
@@ -299,13 +308,17 @@ class Derived:
         index = self.index_of(side)
         identity = self.identity(side, index, self.space)
         elsewhere = index.inside or self._elsewhere(side)
-        configured = self.db.read(lambda c: c.one("get_meta", [f"keeps.{side}"]))
-        new = configured is None or configured[0] != identity
-        if new and elsewhere:
-            self._keep(side, identity)
         if not elsewhere:
             return self.catch_up(side, index.watermark, clear=not index.watermark)
-        return self.catch_up(side, 0, clear=configured is not None) if new else 0
+        keys = f"keeps.{side}", f"filling.{side}"
+        configured, filling = self.db.read(lambda c: [c.one("get_meta", [key]) for key in keys])
+        new = configured is None or configured[0] != identity
+        if not new and filling is None:
+            return 0
+        if new and configured is not None:
+            self._clear(index)
+        self._keep(side, identity)
+        return self.catch_up(side, 0)
 
     def repair(self) -> dict[str, int]:
         """Replay the missed changes into the sides that are behind; return the rows replayed, by side.
@@ -436,7 +449,9 @@ class Derived:
         _, rev, floor = self.db.read(_extent)
         if clear or since > rev or 0 < since < floor:  # an index beyond `rev` is of a later database
             # behind until it has every row: what is written meanwhile must not advance its watermark
-            self.db.write(lambda c: None, lambda _: self.behind.update({side: 0})).result()
+            self.db.write(
+                lambda c: self._note_filling(c, side), lambda _: self.behind.update({side: 0})
+            ).result()
             self._clear(index)
             since = 0
         self.failed.discard(side)
@@ -446,6 +461,9 @@ class Derived:
             for (tenant,) in self.db.read(lambda c: c.all("changed_tenants", [since])):
                 count += self.replay(index, space, tenant, since)
         self.db.write(lambda c: self._last(c, rev), lambda last: self._caught_up(side, last)).result()
+        if side in self._filling and side not in self.behind:
+            filled = [f"filling.{side}", self._filling.pop(side)]  # unless another process fills it now
+            self.db.write(lambda c: c.run("end_filling", filled)).result()
         return count
 
     def _clear(self, index: Index | Words) -> None:

@@ -22,3 +22,6 @@ SELECT seq FROM memories WHERE tenant_id = ? AND rev > ? AND seq IN (SELECT valu
 
 -- name: keepers
 SELECT key, value FROM meta WHERE key IN ('keeps.index', 'keeps.words')
+
+-- name: end_filling
+DELETE FROM meta WHERE key = ? AND value = ?
