@@ -154,3 +154,24 @@ def test_a_process_that_has_filled_an_index_leaves_the_record_of_another_that_fi
         assert filling(one) == [("filling.words",)]
     with process(postgres_url) as opened:
         has_all(opened, 1)
+
+
+def test_a_vector_that_arrives_after_its_memory_was_forgotten_is_removed(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance, "WATCH_SECONDS", 3600.0)
+    index = {"url": f"pgvector:{postgres_url.replace('schema=', 'schema=x')}"}
+    with process(postgres_url, index=index) as one, process(postgres_url, index=index) as two:
+        store = one.inner.core.store
+        put = store.index.put
+
+        def late(*arguments: Any) -> None:
+            two.memories.forget(scopes=["all"])
+            put(*arguments)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(store.index, "put", late)
+            one.memories.add("amber")
+        assert two.memories.count() == 0
+        two.inner.core.store.refresh()
+        assert store.index.count("default") == 0

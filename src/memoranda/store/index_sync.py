@@ -183,8 +183,8 @@ class Derived:
         return index.inside or self._step(side, lambda: index.flush(rev))
 
     def _settle(self, applied: Applied) -> None:
-        """Delete the change from the journal, unless another process has changed one of its rows since: the puts may
-        have arrived in the other order, so the current rows must be replayed."""
+        """Delete the change from the journal, unless another process has changed or removed one of its rows since: the
+        changes may have arrived in the other order, so the current rows must be replayed."""
         touched = {
             tenant: [put.row.seq for put in applied.puts.get(tenant, [])] + applied.removed.get(tenant, [])
             for tenant in applied.puts.keys() | applied.removed.keys()

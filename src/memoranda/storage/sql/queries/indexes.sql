@@ -18,7 +18,9 @@ WHERE EXISTS (SELECT 1 FROM memories m WHERE m.tenant_id = t.tenant_id AND m.seq
 ORDER BY tenant_id
 
 -- name: moved_since
-SELECT seq FROM memories WHERE tenant_id = ? AND rev > ? AND seq IN (SELECT value FROM {seqs ?} wanted)
+SELECT seq FROM memories WHERE tenant_id = ?1 AND rev > ?2 AND seq IN (SELECT value FROM {seqs ?3} wanted)
+UNION ALL
+SELECT seq FROM removals WHERE tenant_id = ?1 AND rev > ?2 AND seq IN (SELECT value FROM {seqs ?3} wanted)
 
 -- name: keepers
 SELECT key, value FROM meta WHERE key IN ('keeps.index', 'keeps.words')
