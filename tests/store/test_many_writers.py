@@ -108,3 +108,14 @@ def test_a_replay_during_an_edit_puts_the_new_text(pair: tuple[Any, Any], during
     replay = lambda: b.inner.core.store.derived.catch_up("words", 0)  # noqa: E731
     assert during(lambda: a.memories.update(id_, content="basalt"), replay) == 1
     assert words(a) == ["basalt"]
+
+
+def test_jobs_are_changed_in_the_order_of_other_changes(pair: tuple[Any, Any], during: Any) -> None:
+    """A process that places a job has locked the revisions, and waits for a change of a job with the same key."""
+    a, b = pair
+    jobs = b.inner.core.jobs
+    id_ = a.portal.call(
+        a.inner.core.jobs.enqueue("default", "facts.extract", {"session_id": "s"}, delay=3600.0)
+    )
+    during(lambda: a.memories.add("amber"), lambda: b.portal.call(jobs.cancel("default", id_)))
+    assert a.portal.call(a.inner.core.jobs.get("default", id_)).state == "cancelled"

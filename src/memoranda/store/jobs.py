@@ -14,6 +14,7 @@ import logging
 import random
 import secrets
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from functools import update_wrapper
 from typing import Any, TypeVar
 
 import msgspec
@@ -252,7 +253,7 @@ class Jobs:
             raise Conflict(
                 f"job {id_!r} deletes what was made of deleted memories; it is not cancelled half way"
             )
-        await self.threads.result(self.db.write(lambda c: self.stop_one(c, tenant, id_), tenant=tenant))
+        await self._write(lambda c: self.stop_one(c, tenant, id_), tenant)
         self.wake_all()  # the ending may have queued a job
         return await self.get(tenant, id_)
 
@@ -331,13 +332,24 @@ class Jobs:
     async def _claim_this(self, tenant: str, id_: str) -> Run | None:
         now, lease = now_micros(), f"{self.owner}-{next(self._leases)}"
         values = [lease, now + self.lease, now, tenant, id_]
-        claim = self.db.write(lambda c: c.one("claim_this_job", values), tenant=tenant)
-        row = await self.threads.result(claim)
+        row = await self._write(lambda c: c.one("claim_this_job", values), tenant)
         if row is None:
             return None
         run = self._run_of(lease, row)
         run.awaited = True
         return run
+
+    # --- writing -----------------------------------------------------------------------------------
+
+    async def _write(self, work: Callable[[Connection], T], tenant: str | None = None) -> T:
+        """Return the result of a change of jobs. It locks the revisions first, as a change of other rows does: of two
+        processes that lock in another order, each would wait for the other."""
+
+        def locked(c: Connection) -> T:
+            c.lock()
+            return work(c)
+
+        return await self.threads.result(self.db.write(update_wrapper(locked, work), tenant=tenant))
 
     # --- working -----------------------------------------------------------------------------------
 
@@ -346,7 +358,7 @@ class Jobs:
         `files`, `agents` (responses) and `memories` (summaries, facts). If no other process can have a lease, jobs that
         a killed process left running are released at once."""
         if not self.db.shared:
-            await self.threads.result(self.db.write(lambda c: c.run("release_jobs")))
+            await self._write(lambda c: c.run("release_jobs"))
         lanes = {DEFAULT_LANE: workers, FILES_LANE: files, AGENT_LANE: agents, MEMORY_LANE: memories}
         for lane, places in lanes.items():
             if places:
@@ -367,7 +379,7 @@ class Jobs:
         # A claim is committed even when its worker no longer waits for it.
         mine = [f"{self.owner}-%"]
         try:
-            await self.threads.result(self.db.write(lambda c: c.run("give_back_jobs", mine)))
+            await self._write(lambda c: c.run("give_back_jobs", mine))
         except StorageError as exc:
             log.warning("jobs under way were not given back, their leases end by themselves: %s", exc)
 
@@ -427,7 +439,7 @@ class Jobs:
             row = c.one("claim_job", [lease, now + self.lease, now, lane])
             return row, c.one("next_job_at", [lane]) if row is None else None
 
-        row, due = await self.threads.result(self.db.write(work))
+        row, due = await self._write(work)
         return None if row is None else self._run_of(lease, row), None if due is None else due[0]
 
     def _run_of(self, lease: str, row: Row) -> Run:
@@ -478,7 +490,7 @@ class Jobs:
                 return c.run("renew_job", [until, run.tenant, run.id, run.lease])
 
             try:
-                run.lost = not await self.threads.result(self.db.write(renew, tenant=run.tenant))
+                run.lost = not await self._write(renew, run.tenant)
             except StorageError as exc:  # the database may be back before the lease expires
                 log.warning("the lease of job %s could not be renewed: %s", run.id, exc)
         work.cancel()
@@ -532,7 +544,7 @@ class Jobs:
         """Write the outcome of a job, with retries until the lease expires; an ending may have queued jobs."""
         while True:
             try:
-                ended = await self.threads.result(self.db.write(work))
+                ended = await self._write(work)
                 self.wake_all()
                 return ended
             except StorageError:
@@ -544,9 +556,7 @@ class Jobs:
         """See `Run.report`."""
         now = now_micros()
         values = [run.done, run.total, run.cursor, now + self.lease, now, run.tenant, run.id, run.lease]
-        row = await self.threads.result(
-            self.db.write(lambda c: c.one("progress_job", values), tenant=run.tenant)
-        )
+        row = await self._write(lambda c: c.one("progress_job", values), run.tenant)
         if row is None:
             raise LeaseLost(run.id)
         if row[0]:
