@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from operator import not_
 from pathlib import Path
 from typing import Any
@@ -253,3 +254,57 @@ def test_a_mirror_takes_changes_of_rows_it_has_already(tmp_path: Path) -> None:
         assert check_filled(core.store.derived, mirror) == 1
         core.store.derived.end_mirror(mirror)
         index.close()
+
+
+@pytest.fixture
+def pair(postgres_url: str) -> Iterator[tuple[BlockingMemoranda, BlockingMemoranda]]:
+    """Two processes: one with the earlier model, which runs no jobs, and one with another model."""
+    rows = {"url": postgres_url}
+    with memoranda.open(":memory:", embedder=QUICK, database=rows, jobs={"workers": 0}) as earlier:
+        earlier.memories.add_many([f"entry {n}" for n in range(30)])
+        with memoranda.open(
+            ":memory:", embedder={"url": "hash:128"}, database=rows, jobs={"max_attempts": 1}
+        ) as later:
+            yield earlier, later
+
+
+def vectors_by_model(rc: BlockingMemoranda) -> dict[str, int]:
+    sql = "SELECT model, count(*) FROM embeddings JOIN spaces USING (space) GROUP BY model"
+    return dict(rc.inner.core.store.db.read(lambda c: c.select(sql)))
+
+
+def test_a_process_of_the_earlier_model_keeps_the_vectors_of_the_next_when_it_compacts(
+    pair: tuple[BlockingMemoranda, BlockingMemoranda], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    earlier, later = pair
+    store = later.inner.core.store
+    switch = store.switch
+
+    def compacted_before(*arguments: Any, **options: Any) -> Any:
+        earlier.inner.core.store.compact()
+        return switch(*arguments, **options)
+
+    monkeypatch.setattr(store, "switch", compacted_before)
+    assert later.memories.wait(later.memories.reembed().id).state == "completed"
+    earlier.inner.core.store.compact()
+    assert vectors_by_model(later)["hash-128"] == 30
+    store.compact()
+    assert vectors_by_model(later) == {"hash-128": 30}
+
+
+def test_vectors_that_were_dropped_after_a_failed_change_of_the_model_are_made_again(
+    pair: tuple[BlockingMemoranda, BlockingMemoranda], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    earlier, later = pair
+
+    def broken(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("the switch failed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(later.inner.core.store, "switch", broken)
+        assert later.memories.wait(later.memories.reembed().id).state == "failed"
+    earlier.inner.core.store.compact()
+    assert vectors_by_model(later) == {"hash-64": 30}
+    assert later.memories.wait(later.memories.reembed().id).state == "completed"
+    assert vectors_by_model(later)["hash-128"] == 30
+    agree(later)

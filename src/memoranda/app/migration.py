@@ -16,7 +16,7 @@ from memoranda.config.keys import masked
 from memoranda.errors import Conflict, EmbedderUnavailable
 from memoranda.indexes.vector.base import Index
 from memoranda.providers.embeddings.base import Embedder
-from memoranda.store.core import MOVE_JOB, REMODEL_JOB, Core
+from memoranda.store.core import MOVE_JOB, OPERATOR_TENANT, REMODEL_JOB, REMODEL_KEY, Core
 from memoranda.store.index_checks import check_filled
 from memoranda.store.index_sync import Mirror
 from memoranda.store.jobs import Postponed, Run
@@ -38,6 +38,8 @@ class Moves:
         self._url = index_url
         self._retired: list[Index] = []
         core.jobs.handlers |= {MOVE_JOB: self.move, REMODEL_JOB: self.remodel}
+        change = [OPERATOR_TENANT, REMODEL_JOB, REMODEL_KEY]
+        core.store.changing = lambda c: c.one("twin_job", change) is not None
 
     async def move(self, run: Run) -> dict[str, Any]:
         """Fill the index of another URL with the stored vectors, then switch to it."""
@@ -55,6 +57,8 @@ class Moves:
         embedder, store = self.core.next, self.core.store
         if embedder is None:
             return {"embedded": 0, "model": store.model}
+        # marks again what another process has dropped since this one started
+        await self.core.threads.run(store.prepare, embedder.model, embedder.dim)
         space = store.next_space
         assert space is not None
         done = await self._embed_all(run, embedder, space, run.done)

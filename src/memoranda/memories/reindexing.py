@@ -13,6 +13,7 @@ from memoranda.store.core import (
     MOVE_JOB,
     OPERATOR_TENANT,
     REMODEL_JOB,
+    REMODEL_KEY,
     Core,
     must_be_operator,
 )
@@ -26,7 +27,7 @@ async def reembed(core: Core, subject: Subject, *, everything: bool, rows_per_se
     if core.next is not None:
         must_be_operator(subject, "reembed with another model")
         return await _start(
-            core, OPERATOR_TENANT, REMODEL_JOB, {"rows_per_second": rows_per_second}, "remodel"
+            core, OPERATOR_TENANT, REMODEL_JOB, {"rows_per_second": rows_per_second}, REMODEL_KEY
         )
     pending = await core.threads.run(core.store.mark_pending, subject.tenant_id, everything)
     payload = {"reuse": not everything, "rows_per_second": rows_per_second, "total": pending}

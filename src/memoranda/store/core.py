@@ -38,6 +38,8 @@ EMBED_JOB = "memories.embed"
 COMPACT_JOB = "store.compact"
 MOVE_JOB = "index.move"
 REMODEL_JOB = "memories.remodel"
+REMODEL_KEY = "remodel"
+"""The deduplication key of the job that changes the model: one at a time."""
 OPERATOR_TENANT = "default"
 """The tenant whose admins operate the installation, and which owns the jobs about all tenants."""
 

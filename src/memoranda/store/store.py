@@ -52,6 +52,8 @@ class Store:
         """The next model during a migration; every row needs a vector in `next_space` too."""
         self.on_pending: Callable[[str], None] = lambda tenant: None
         """Called on the writing thread when rows of a tenant were written without vectors."""
+        self.changing: Callable[[Connection], bool] = lambda c: False
+        """Returns True while a process changes over to another model."""
         self.cascades: list[Cascade] = []
         self.edits: list[Edit] = []
         """Called when memories are removed (`cascades`) or their texts change (`edits`), see `Writing`."""
@@ -210,25 +212,38 @@ class Store:
             c.run("add_missing_pending", [self.space, tenant, 0, LAST])
 
     def _drop_foreign(self, tenant: str) -> None:
-        """Drop a tenant's vectors of other models. The live and the next model change on the writing thread, so they
-        are read there."""
+        """Drop a tenant's vectors of other models, unless another process has one of them or is changing over to it.
+        The live and the next model change on the writing thread, so they are read there."""
 
         def drop(first: int, last: int, c: Connection) -> int:
             if self.pending_counts.get(tenant) or self.next_space is not None:
                 return 0
+            c.lock()
+            live = c.one("get_meta", ["space"])
+            if live is None or int(live[0]) != self.space or self.changing(c):
+                return 0
             return c.run("drop_foreign_spaces", [self.space, tenant, first, last])
 
-        self._by_pages(tenant, drop, VECTORS)
+        self._by_pages(tenant, drop, VECTORS, all_tenants=True)  # the job is the operator's
 
-    def _by_pages(self, tenant: str, work: Callable[[int, int, Connection], int], size: int) -> None:
-        """Change a tenant's rows, one page per transaction: `work` gets the seq before the page and the last one."""
+    def _by_pages(
+        self,
+        tenant: str,
+        work: Callable[[int, int, Connection], int],
+        size: int,
+        *,
+        all_tenants: bool = False,
+    ) -> None:
+        """Change a tenant's rows, one page per transaction: `work` gets the seq before the page and the last one. With
+        `all_tenants` it may read rows of others too."""
         after = 0
         while True:
             where = [tenant, after, size]
             end = self.db.read(lambda c, where=where: c.one("page_end", where), tenant)  # type: ignore[misc]
             if end is None or end[0] is None:
                 return
-            self.db.write(partial(work, after, int(end[0])), tenant=tenant).result()
+            within = None if all_tenants else tenant
+            self.db.write(partial(work, after, int(end[0])), tenant=within).result()
             after = end[0]
 
     def refresh(self) -> None:
