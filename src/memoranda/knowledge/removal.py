@@ -52,7 +52,6 @@ class Removal:
 
         def unmark(c: Connection) -> bool:
             """Return True if no chunk is left, and remove the mark. A later mark gets a job of its own."""
-            c.lock()
             if _chunks(c, run.tenant, store_id, attached, 1):
                 return False
             c.run("free_job_key", [run.tenant, run.id])

@@ -93,7 +93,6 @@ class Summarizing:
     def _last(self, c: Connection, run: Run) -> bool:
         """Return True if nothing is pending. A session that is closed from here on gets a job of its own; until here
         none was placed for it."""
-        c.lock()  # others that close sessions are waited for
         now = now_micros()
         names = ("pending_sessions", "rollups_due") if self.settings.rollups else ("pending_sessions",)
         if any(c.one(name, [run.tenant, now, 1]) for name in names):

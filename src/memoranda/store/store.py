@@ -218,7 +218,6 @@ class Store:
         def drop(first: int, last: int, c: Connection) -> int:
             if self.pending_counts.get(tenant) or self.next_space is not None:
                 return 0
-            c.lock()
             live = c.one("get_meta", ["space"])
             if live is None or int(live[0]) != self.space or self.changing(c):
                 return 0
@@ -306,7 +305,6 @@ class Store:
 
         def change(c: Connection) -> T:
             applied.clear()
-            c.lock()
             result = work(c, applied)
             applied.folded()
             self.derived.inside(c, applied)

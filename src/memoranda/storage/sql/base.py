@@ -34,10 +34,6 @@ class Options(msgspec.Struct, frozen=True):
 class Connection(Protocol):
     """The connection of one read or write: statements by name, from `queries/*.sql`."""
 
-    def lock(self) -> None:
-        """Wait for the writes of other processes that have drawn revisions, and keep others from drawing any until this
-        transaction ends: the rows that are read next are the latest."""
-
     def all(self, name: str, params: Params = ()) -> list[Row]:
         """Return every row of the named query."""
 

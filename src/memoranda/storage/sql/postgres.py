@@ -49,15 +49,8 @@ class PostgresConnection:
 
     def __init__(self, raw: Raw) -> None:
         self.raw = raw
-        self.locked = False
         self._sql = statements("postgres")
         self._types: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-
-    def lock(self) -> None:
-        """Lock the counter of revisions, once in a transaction."""
-        if not self.locked:
-            self.raw.execute("SELECT FROM counters WHERE name = 'rev' FOR UPDATE")
-            self.locked = True
 
     def _execute(self, sql: str, params: Params) -> Any:
         return self.raw.cursor(binary=True).execute(sql, params)
@@ -119,6 +112,11 @@ class PostgresConnection:
         return rows
 
 
+LOCKED = "BEGIN; SELECT FROM counters WHERE name = 'rev' FOR UPDATE; "
+"""Begins a transaction of rows. Writers of all processes take turns: what one reads is the latest, and no two wait for
+each other's locks."""
+
+
 class PostgresTransaction(Transaction):
     """`BEGIN` to `COMMIT` on the writing connection, which is reopened after it was lost.
 
@@ -127,7 +125,7 @@ class PostgresTransaction(Transaction):
     then get an error that says so.
     """
 
-    def __init__(self, where: Address, statement_timeout: float, patience: float) -> None:
+    def __init__(self, where: Address, statement_timeout: float, patience: float, begin: str) -> None:
         self.patience = patience
         self.written = "0/0"
         """The end of the write-ahead log after the last commit."""
@@ -135,6 +133,7 @@ class PostgresTransaction(Transaction):
         self._where = where
         self._timeout = statement_timeout
         self._connection: PostgresConnection | None = None
+        self._begin = begin
         self._pending = ""
         self._only = False
         self._timeline = ""
@@ -156,8 +155,7 @@ class PostgresTransaction(Transaction):
 
     def begin(self) -> Connection:
         connection = self._open()
-        connection.locked = False
-        self._pending = "BEGIN; "
+        self._pending = self._begin
         return connection
 
     def enter(self, tenant: str | None, only: bool) -> None:
@@ -174,10 +172,9 @@ class PostgresTransaction(Transaction):
         assert self._connection is not None
         if self._connection.raw.closed:
             return False
-        self._connection.locked = False
         if self._only:
             self.raw.execute("ROLLBACK")
-            self._pending = "BEGIN; "
+            self._pending = self._begin
         else:
             self.raw.execute("ROLLBACK TO work; RELEASE work")
         return True
@@ -282,7 +279,8 @@ class PostgresDatabase(Database):
     def __init__(self, url: str, options: Options = Options(), *, schema: bool = True) -> None:  # noqa: B008
         self.address = address(url, "database.url")
         self._timeout = timeout = options.statement_timeout
-        self._transaction = PostgresTransaction(self.address, timeout, options.retry_seconds)
+        begin = LOCKED if schema else "BEGIN; "
+        self._transaction = PostgresTransaction(self.address, timeout, options.retry_seconds, begin)
         self._closed = False
         if schema:
             try:

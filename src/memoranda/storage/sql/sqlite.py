@@ -57,9 +57,6 @@ class SqliteConnection:
         self.raw = raw
         self._sql = statements("sqlite")
 
-    def lock(self) -> None:
-        """Do nothing: no other process writes."""
-
     def all(self, name: str, params: Params = ()) -> list[Row]:
         """Every row of the named query."""
         rows: list[Row] = self.raw.execute(self._sql[name], params).fetchall()
