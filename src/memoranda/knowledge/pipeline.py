@@ -28,7 +28,7 @@ from memoranda.storage.sql.base import Connection
 from memoranda.store.changes import Outcome
 from memoranda.store.core import Core
 from memoranda.store.ingest import FILES
-from memoranda.store.jobs import FILES_LANE, Postponed, Run
+from memoranda.store.jobs import CANCELLED, FILES_LANE, Postponed, Run
 from memoranda.store.rows import CHUNK, Record
 from memoranda.store.steps import CHARS, DRAFTS, ROWS, parted
 from memoranda.store.validation import Draft
@@ -307,7 +307,8 @@ class Pipeline:
     def failed(self, c: Connection, run: Run, error: str) -> None:
         """Mark the file as failed in the transaction in which its job gives up."""
         times = min(run.attempts, self.core.jobs.max_attempts)  # one more if the last died with its process
-        says = f"indexing failed {times} times: {error}" if times else f"it was not indexed: {error}"
+        failed = times and error != CANCELLED
+        says = f"indexing failed {times} times: {error}" if failed else f"it was not indexed: {error}"
         self._failed(c, run, "server_error", says)
 
     # --- attributes --------------------------------------------------------------------------------

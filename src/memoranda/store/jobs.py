@@ -14,7 +14,6 @@ import logging
 import random
 import secrets
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from functools import update_wrapper
 from typing import Any, TypeVar
 
 import msgspec
@@ -258,14 +257,20 @@ class Jobs:
         return await self.get(tenant, id_)
 
     def stop_one(self, c: Connection, tenant: str, id_: str) -> None:
-        """Like `cancel`, in the transaction of `c`. Call `wake_all` after the commit."""
+        """Cancel a job in the transaction of `c`, whatever its kind. Call `wake_all` after the commit."""
         now, described = now_micros(), c.one("told_job", [tenant, id_])
         if not c.run("cancel_queued_job", [now, tenant, id_]):
             c.run("cancel_running_job", [now, tenant, id_])
-        elif described is not None and described[0] in self.endings:  # it never runs
+        elif described is not None:  # it never runs
             kind, payload = described
-            run = Run(self, "", tenant, id_, kind, json.loads(payload), None, 0, None, 0)
-            self.endings[kind](c, run, CANCELLED)
+            self._end_of(
+                c, Run(self, "", tenant, id_, kind, json.loads(payload), None, 0, None, 0), CANCELLED
+            )
+
+    def _end_of(self, c: Connection, run: Run, reason: str) -> None:
+        """Call the ending of the job's kind, unless what the job is about was erased, and its payload with it."""
+        if run.payload and run.kind in self.endings:
+            self.endings[run.kind](c, run, reason)
 
     async def wait(self, tenant: str, id_: str) -> Job:
         """Wait until the job has ended, in whatever state, and return it."""
@@ -342,14 +347,7 @@ class Jobs:
     # --- writing -----------------------------------------------------------------------------------
 
     async def _write(self, work: Callable[[Connection], T], tenant: str | None = None) -> T:
-        """Return the result of a change of jobs. It locks the revisions first, as a change of other rows does: of two
-        processes that lock in another order, each would wait for the other."""
-
-        def locked(c: Connection) -> T:
-            c.lock()
-            return work(c)
-
-        return await self.threads.result(self.db.write(update_wrapper(locked, work), tenant=tenant))
+        return await self.threads.result(self.db.write(work, tenant=tenant))
 
     # --- working -----------------------------------------------------------------------------------
 
@@ -434,6 +432,11 @@ class Jobs:
     async def _claim(self, lane: int = DEFAULT_LANE) -> tuple[Run | None, int | None]:
         """Claim a job of a lane that is due. If there is none, return when the next one is, in microseconds."""
         now, lease = now_micros(), f"{self.owner}-{next(self._leases)}"
+        next_at = await self.threads.run(self.db.read, lambda c: c.one("next_job_at", [lane]))
+        if (
+            next_at is None or next_at[0] is None or next_at[0] > now
+        ):  # nothing is written while nothing is due
+            return None, None if next_at is None else next_at[0]
 
         def work(c: Connection) -> tuple[Row | None, Row | None]:
             row = c.one("claim_job", [lease, now + self.lease, now, lane])
@@ -536,8 +539,8 @@ class Jobs:
         """Write the end of an attempt; return False if another worker has the job. If the job is not tried again, call
         the ending of its kind, which may queue a job."""
         row = c.one(statement, values)
-        if row is not None and row[0] in ("failed", "cancelled") and run.kind in self.endings:
-            self.endings[run.kind](c, run, reason)
+        if row is not None and row[0] in ("failed", "cancelled"):
+            self._end_of(c, run, reason)
         return row is not None
 
     async def _insist(self, work: Callable[[Connection], bool], until: int) -> bool:

@@ -74,7 +74,8 @@ WHERE tenant_id = ?6 AND id = ?7 AND lease_owner = ?8 AND state = 'running' RETU
 
 -- name: postpone_job
 UPDATE jobs SET state = CASE cancelling WHEN 1 THEN 'cancelled' ELSE 'queued' END, attempts = attempts - 1, error = ?,
-    run_at = ?, lease_owner = NULL, lease_until = NULL, updated_at = ?
+    run_at = ?, lease_owner = NULL, lease_until = NULL, updated_at = ?,
+    payload = CASE cancelling WHEN 1 THEN '{}' ELSE payload END
 WHERE tenant_id = ? AND id = ? AND lease_owner = ? AND state = 'running' RETURNING state
 
 -- name: cancel_queued_job
