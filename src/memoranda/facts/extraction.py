@@ -118,7 +118,7 @@ class Extraction:
             return {"waits": True}
         extraction = Extraction(self.core, background=False) if run.awaited else self
         try:
-            learned = await extraction.extract(run.tenant, session, anew, run.id)
+            learned = await extraction.extract(run.tenant, session, anew, run.id, run.done)
         except (ModelError, IndexUnavailable, SpendingLimit) as exc:
             self.core.tally["facts.failed"] += 1
             extra = {"tenant": run.tenant, "session": session, "error": type(exc).__name__}
@@ -126,7 +126,7 @@ class Extraction:
             if anew is None:
                 wait = await self._failed(run, session, exc)
                 run.cursor = FIRST
-            else:  # it reads single messages, so no other job waits for it
+            else:  # single messages: no other job reads them, so none waits for this one
                 wait = _wait(run.done)
                 await run.report(run.done + 1)
             if isinstance(exc, SpendingLimit):
@@ -143,10 +143,15 @@ class Extraction:
         return run.cursor != FIRST and 0 < until - now_micros() <= LONGEST_WAIT * 1e6
 
     async def extract(
-        self, tenant: str, session: str, anew: Sequence[str] | None = None, job: str | None = None
+        self,
+        tenant: str,
+        session: str,
+        anew: Sequence[str] | None = None,
+        job: str | None = None,
+        failures: int = 0,
     ) -> Learned:
         """Extract facts from the messages of a session since the last time, or from the messages `anew`; `job`
-        is the id of the job that is about these.
+        is the id of the job that is about these, `failures` how often it failed before.
 
         Raises:
             ModelError: the model gave no answer that could be used; what it answered before is kept.
@@ -157,14 +162,14 @@ class Extraction:
         async with _LOCKS.setdefault(
             key, asyncio.Lock()
         ):  # two jobs must not send the same messages to the model
-            return await self._extract(tenant, session, anew, job)
+            return await self._extract(tenant, session, anew, job, failures)
 
     async def _extract(
-        self, tenant: str, session: str, anew: Sequence[str] | None, job: str | None
+        self, tenant: str, session: str, anew: Sequence[str] | None, job: str | None, failures: int
     ) -> Learned:
         total = Learned()
         while True:
-            batch = await self.core.threads.run(self._read, tenant, session, anew)
+            batch = await self.core.threads.run(self._read, tenant, session, anew, failures)
             if batch is None:
                 break
             try:
@@ -197,8 +202,9 @@ class Extraction:
 
     # --- reading -----------------------------------------------------------------------------------
 
-    def _read(self, tenant: str, id_: str, anew: Sequence[str] | None) -> Batch | None:
-        """Return the next messages of a session; None if none are left to read."""
+    def _read(self, tenant: str, id_: str, anew: Sequence[str] | None, failures: int) -> Batch | None:
+        """Return the next messages of a session; None if none are left to read. The number of failures of messages
+        `anew` is that of their job."""
 
         def read(c: Connection) -> Batch | None:
             messages = [] if anew is None else [*messages_by_id(c, tenant, anew).values()]
@@ -206,6 +212,7 @@ class Extraction:
             if session is None:
                 return None
             if anew is not None:
+                session = session._replace(facts_attempts=failures)
                 marks = self._readable(c, session)
                 again = [row for row in messages if row.extract in marks and row.seq <= session.facts_seq]
                 return self._batch(c, session, again, marks, single=True) if again else None
