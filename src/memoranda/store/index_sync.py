@@ -40,6 +40,8 @@ SETTLED_WITHIN = 10_000_000
 CHANGE_SECONDS = 2.0
 """For how long a search waits until the indexes have taken a change of this process."""
 BEYOND = 1 << 62
+UNCLEARED = -1
+"""In `behind`: the index is to be cleared before every row is replayed."""
 
 
 class Mirror(msgspec.Struct, frozen=True):
@@ -447,13 +449,14 @@ class Derived:
 
     def _catch_up(self, side: str, index: Index | Words, since: int, clear: bool) -> int:
         _, rev, floor = self.db.read(_extent)
-        if clear or since > rev or 0 < since < floor:  # an index beyond `rev` is of a later database
+        # a watermark beyond `rev`: an older database was restored
+        if clear or since < 0 or since > rev or 0 < since < floor:
             # behind until it has every row: what is written meanwhile must not advance its watermark
             self.db.write(
-                lambda c: self._note_filling(c, side), lambda _: self.behind.update({side: 0})
+                lambda c: self._note_filling(c, side), lambda _: self.behind.update({side: UNCLEARED})
             ).result()
             self._clear(index)
-            since = 0
+            since = self.behind[side] = 0
         self.failed.discard(side)
         count = 0
         if since < rev:
@@ -503,7 +506,6 @@ class Derived:
             return self.db.write(read, lambda changes: take(index, changes), tenant).result()[1]
 
         def whole(c: Connection) -> tuple[list[int], list[Put]]:
-            c.lock()
             changes = read(c)
             take(index.within(c), changes)
             return changes
