@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from memoranda.errors import NotFound, StorageError
 from memoranda.filters import Compare
 from memoranda.knowledge.files import remove_file
-from memoranda.knowledge.removal import REMOVE_JOB
+from memoranda.knowledge.removal import REMOVE_JOB, queue
 from memoranda.storage.sql.base import Connection
 from memoranda.store import listing
 from memoranda.store.core import Core
@@ -42,16 +42,21 @@ class Erasing:
             return
         if run.erasing:
             await run.threads.run(self.core.blobs.drop_discarded, 0.0, aim.tenant)  # no row names their owner
+            await run.threads.result(run.store.db.write(lambda c: self._queue_removals(c, aim.tenant)))
             removals = await run.jobs.finish(aim.tenant, REMOVE_JOB)  # of files that were deleted before
             if any(job.state != "completed" for job in removals):
-                raise StorageError(
-                    "chunks of deleted files are not erased yet, a job goes on with it; call forget again"
-                )
+                raise StorageError("chunks of deleted files are not erased yet; call forget again")
         holding = set() if aim.text is None else await run.threads.run(self._in_chunks, run, aim.text)
         async for page in run.pages("files", "seq, id, filename", where):
             for _, id_, name in page:
                 if aim.text is None or id_ in holding or await self._holds(run, aim.text, id_, name):
                     await self._erase(run, id_, name)
+
+    def _queue_removals(self, c: Connection, tenant: str) -> None:
+        """Enqueue the removals whose jobs have failed or were cancelled."""
+        for owner, store_id, attached in c.all("all_removing"):
+            if owner == tenant:
+                queue(c, self.core, tenant, store_id, attached)
 
     def _in_chunks(self, run: Forgetting, phrase: Phrase) -> set[str]:
         """Return the files of which chunks, or entries in a store, contain the phrase."""
