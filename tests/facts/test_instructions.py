@@ -67,6 +67,8 @@ def test_what_is_to_be_done_every_time_is_an_instruction(said: str, rule: str) -
         "Never say never.",
         "I never eat meat.",
         "I always use metric units.",
+        "I don't speak German anymore.",
+        "I do not use emojis any longer.",
         "From now on I will be vegan.",
         "Use metric units here.",
         "Always been a fan of jazz.",

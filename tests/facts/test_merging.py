@@ -239,3 +239,15 @@ def test_the_new_value_of_a_thing_is_against_its_old_one(new: str, old: str) -> 
 
 def test_a_new_budget_of_one_thing_is_not_that_of_another() -> None:
     assert relation("The new budget is 2 100", "The kitchen budget is 1 800") is Relation.OTHER
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ("Ada does not want any more cats", "Ada has cats"),
+        ("Ada no longer eats red meat", "Ada eats meat"),
+        ("Ada wohnt ab Mai in Bonn", "Ada wohnt in Rom"),
+    ],
+)
+def test_what_is_denied_is_no_more_than_what_is_said(new: str, old: str) -> None:
+    assert relation(new, old) is not Relation.CONTRADICTS

@@ -72,6 +72,7 @@ def test_what_is_found(said: str, told: list[str]) -> None:
         'He said "I live in Paris with my cat".',
         "If I lived in Rome I would be happy", "Maybe I like tea", "I used to live in Rome", 
         "I don't know what to think anymore", "If I used to like tea, I like coffee", "```\nI like tea\n```",
+        "I saw Mara sing and play the guitar.", "Ich freue mich auf deine Antwort, liebe Grüße, Jo",
         "I have a question", "I'm tired", "I am a bit confused", "I like my soup right now", "I think you are right",
         "Thanks!", "",
     ],

@@ -19,13 +19,14 @@ _NEGATION = regex(
     r"\b(?:not|no|never|none|without|cannot|nor|neither|nicht|kein\w*)\b|n['’]t\b", re.IGNORECASE
 )
 _ENDS = regex(
-    r"\b(?:no longer|not any\s?more|any\s?(?:more|longer)|stopped|quit|gave up|left|cancelled|nicht mehr)\b",
+    r"\b(?:no longer|not any\s?more|any\s?(?:more|longer)(?=[\s.!]*$)|stopped|quit|gave up|left|cancelled|"
+    r"nicht mehr)\b",
     re.IGNORECASE,
 )
 _DENIES_NOW = regex(
-    r"(?:\b(?:do|does)(?:\s+not|n['’]t)|\bnot|n['’]t)\b(?=.*\bany\s?(?:more|longer)\b)", re.IGNORECASE
+    r"(?:\b(?:do|does)(?:\s+not|n['’]t)|\bnot|n['’]t)\b(?=.*\bany\s?(?:more|longer)[\s.!]*$)", re.IGNORECASE
 )
-"""The negation before an "anymore"; the two are one denial."""
+"""The negation that goes with an "anymore": both together count as one denial."""
 _LIKES = frozenset(terms("likes loves enjoys prefers adores favours mag liebt"))
 _DISLIKES = frozenset(terms("dislikes hates avoids detests"))
 _TIMES = regex(
@@ -36,7 +37,7 @@ _TIMES = regex(
 )
 
 _SEIT = regex(
-    r"\s+(?:jetzt|nun|inzwischen|mittlerweile|aktuell|derzeit|momentan|gerade|(?:seit|ab)(?:\s+[\w.]+){1,3}?)"
+    r"\s+(?:jetzt|nun|inzwischen|mittlerweile|aktuell|derzeit|momentan|gerade|seit(?:\s+[\w.]+){1,3}?)"
     r"(?=\s+(?:nicht\s+mehr\s+)?(?:in|bei|als|nach)\s)",
     re.IGNORECASE,
 )
@@ -282,10 +283,12 @@ def redecided(new: str, old: str) -> bool:
 
 def flipped(new: str, old: str) -> bool:
     """Return True if two sentences take opposite sides of one thing: one likes what the other dislikes, or denies what
-    the other says. Each may have words of its own, not both."""
+    the other says. Each may have words of its own, not both, and a new denial has none."""
     first, second = _side(new), _side(old)
     if first.side == second.side or not first.about or not second.about:
         return False
+    if not first.side and not first.about <= second.about:
+        return False  # what is denied is narrower
     shared = first.about & second.about
     nested = shared in (first.about, second.about)
     return nested and len(shared) > 1 and len(shared) >= 0.5 * len(first.about | second.about)

@@ -53,7 +53,7 @@ _WITHDRAWALS = tuple(
         r"(?P<stop>stop)\s+(?P<rest>\w+ing\b.+)",
         r"(?P<stop>stop)\s+(?:it\s+)?with\s+(?:all\s+)?(?:the|your|these|those)\s+(?P<thing>.+)",
         r"(?:you\s+)?(?:can|may)\s+stop\s+with\s+(?:the|your|these|those)\s+(?P<thing>.+)",
-        r"(?P<stop>(?:i\s+)?(?:do\s+not|don['’]t)(?:\s+(?:want|need)\s+you\s+to)?)\s+"
+        r"(?P<stop>(?:i\s+)?(?:do\s+not|don['’]t)\s+(?:want|need)\s+you\s+to|do\s+not|don['’]t)\s+"
         rf"(?P<rest>{_VERB}\b.+?)\s+any\s?(?:more|longer)",
         r"(?:you\s+)?(?:no\s+longer\s+(?:have|need)\s+to|don['’]t\s+(?:have|need)\s+to|do\s+not\s+(?:have|need)\s+to|needn['’]t)\s+"
         r"(?P<rest>.+?)(?:\s+any\s?(?:more|longer)|\s+from\s+now\s+on)?",
@@ -115,7 +115,8 @@ def _withdrawal(said: str, speaker: str | None) -> Candidate | None:
             rest = groups.get("rest") or (f"using {groups['thing']}" if groups.get("thing") else None)
             rest = rest and re.sub(r",?\s+please$", "", rest, flags=re.IGNORECASE)
             rule = f"no longer {rest}" if rest else str(groups["again"])
-            if not understandable(_unpointed(rule)) or (rest and len(terms(rest)) < 2):
+            short = rest and (groups.get("stop") or groups.get("thing")) and len(terms(rest)) < 2
+            if short or not understandable(_unpointed(rule)):
                 return None
             return Candidate(worded(rule, speaker), CONFIDENCE, (TAG,) if groups.get("stop") else ())
     return None

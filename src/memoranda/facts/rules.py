@@ -217,7 +217,7 @@ _SINCE = regex(r"\s+(?:then|from\s+(?:today|now)(?:\s+on)?)$", re.IGNORECASE)
 _CHAT = regex(r"(?:[\s,]+(?:lol|lmao|rofl|ha(?:ha)+h?|hehe|tbh|imo|imho|ngl|btw))+$", re.IGNORECASE)
 _AND = regex(r",?\s+(?:and|und)\s+(?=(?:now\s+)?(?:i|we|my|our|ich|wir)\b)", re.IGNORECASE)
 _SHARED_ICH = regex(
-    r"(?:,|,?\s+und)\s+(?=(?-i:wohne|lebe|arbeite|studiere|mag|liebe|bevorzuge|hei(?:ß|ss)e|bin|habe|spiele|fahre|"
+    r"(?:,(?!\s+liebe\b)|,?\s+und)\s+(?=(?-i:wohne|lebe|arbeite|studiere|mag|liebe|bevorzuge|hei(?:ß|ss)e|bin|habe|spiele|fahre|"
     r"spreche|komme|möchte|will|brauche|suche|esse|trinke|nutze|verwende|lerne|gehe|mache|kann)\b)",
     re.IGNORECASE,
 )
@@ -226,14 +226,15 @@ _ICH = regex(rf"(?:{_BEGIN},?\s+)*ich\b", re.IGNORECASE)
 _SHARED_I = regex(
     r"(?:,|,?\s+(?:and|but))\s+(?=(?:(?:also|now|currently|usually|really|still)\s+)?(?:"
     r"(?P<sure>(?:am|want|need|would\s+like)\b)|live\s+(?:in|at|with|near|on)\b|work\s+(?:at|for|as)\b|study\s+at\b|"
-    r"speak\s+(?-i:[A-Z])|(?:drive|own|use|have|play)\s+(?:an?|the|my|our|two|three|four|five|\d+)\b|"
+    r"speak\s+(?-i:[A-Z])|(?:drive|own|use|have|play)\s+(?:an?|the|my|our|(?:two|three|four|five|\d+)(?=\s+\w))\b|"
     r"(?:love|prefer|enjoy|hate)\s+(?:\w+ing|an?|the|my|to)\b))",
     re.IGNORECASE,
 )
 """Where a second verb in the present tense has the "I" of the first one; `sure` if it cannot be an infinitive."""
 _I = regex(rf"(?:{_BEGIN},?\s+)*i\b", re.IGNORECASE)
 _GOVERNS = regex(
-    r"\b(?:to|can|could|will|would|must|may|let|helps?|makes?|made|who|that|which|when\w*|after|before|while|until|"
+    r"\b(?:to|can|could|will|would|must|may|let|helps?|makes?|made|see|saw|seen|watch\w*|hear\w*|had|got|fe(?:el|lt)|"
+    r"notice\w*|who|that|which|when\w*|after|before|while|until|"
     r"where|how|we|you|they|he|she|people)\b|['’](?:ll|d)\b",
     re.IGNORECASE,
 )
