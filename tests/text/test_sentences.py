@@ -46,6 +46,7 @@ TEXTS = st.lists(st.sampled_from(PARTS), max_size=30).map("".join) | st.text(max
         "Windows\r\n\r\n|lines",
         "Der Urlaub verfällt am 31. März des Jahres.|Der 2. Vorsitzende ist da.|Sie ist 31.|Er auch.",
         "Wir treffen uns im 2. Stock am 3. oder 5. Mai.|The answer is 42.|Then we left.|I am 31.|She is 30.",
+        "Fällig bis zum 15.|Danach wird gemahnt am 1. August.|We sold 31.|August was better.|In 12.|April moved.",
     ],
 )
 def test_sentences_end_where_marked(text: str) -> None:

@@ -40,13 +40,13 @@ _SELDOM_LAST = frozenset(
 """Abbreviations after whose full stop a sentence continues unless a capital follows."""
 
 _MONTHS = frozenset(
-    """
-    januar jänner februar märz april mai juni juli august september oktober november dezember
-    jan feb mär apr jun jul aug sept okt nov dez
-    """.split()  # noqa: SIM905 - as above
+    "januar jänner februar märz mai juni juli oktober dezember mär okt dez".split()  # noqa: SIM905 - as above
 )
-_BEFORE_ORDINALS = frozenset({"der", "die", "das", "den", "dem", "des", "im", "vom", "zum", "zur", "beim"})
-"""German words after which a number with a full stop is an ordinal: "der 2. Vorsitzende"."""
+"""German months whose names are not English, too."""
+_SHARED_MONTHS = frozenset("april august september november jan feb apr jun jul aug sept nov".split())  # noqa: SIM905
+_BEFORE_DAYS = frozenset({"am", "ab", "bis", "seit", "vom", "zum", "den", "dem", "der", "des"})
+_BEFORE_ORDINALS = frozenset({"der", "die", "das", "den", "dem", "des", "im", "zur", "beim"})
+"""German words after which a number with a full stop is taken for an ordinal: "der 2. Vorsitzende"."""
 
 
 def ends(text: str, start: int, stop: int) -> Iterator[int]:
@@ -108,8 +108,7 @@ def _goes_on(text: str, stop: int, capital: bool) -> bool:
 def _is_ordinal(before: str, after: str) -> bool:
     """Return True if a number with a full stop, between these texts, is a German ordinal: a month follows it, or it
     follows an article."""
-    previous, following = _WORD_BEFORE.search(before), _WORD_AFTER.match(after)
-    return bool(
-        (following and following[1].lower() in _MONTHS)
-        or (previous and previous.group().lower() in _BEFORE_ORDINALS)
-    )
+    found, next_found = _WORD_BEFORE.search(before), _WORD_AFTER.match(after)
+    previous, following = found.group().lower() if found else "", next_found[1].lower() if next_found else ""
+    shared = following in _SHARED_MONTHS and previous in _BEFORE_DAYS
+    return shared or following in _MONTHS or previous in _BEFORE_ORDINALS

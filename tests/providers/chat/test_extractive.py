@@ -199,6 +199,19 @@ def test_a_text_may_begin_and_end_inside_code(begin: int) -> None:
     assert said("limit", part.replace("--limit", "")) == "`limit = folder[0]` [1]"
 
 
+def test_prose_around_one_fence_is_no_code() -> None:
+    text = "First you set the name. Then the port is set to 8377.\n\n```\nmemoranda serve"
+    assert said("What is the port set to?", text) == "Then the port is set to 8377. [1]"
+    ruled = "The meter is read in May.\n\nUsage\n~~~~~\n\nPort 8377 is used."
+    assert said("When is the meter read?", ruled) == "The meter is read in May. [1]"
+
+
+def test_a_list_of_numbers_is_no_citation() -> None:
+    assert (
+        said("probability", "The probability is in [0, 1] here.") == "The probability is in (0, 1) here. [1]"
+    )
+
+
 def test_a_question_answers_none_but_leads_to_what_follows() -> None:
     asked = [Source(number=1, kind="memory", text="Where do I live?", title="Monday")]
     told = Source(number=2, kind="memory", text="I have lived in Cologne since March.", title="Sunday")

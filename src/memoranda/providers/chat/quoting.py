@@ -3,9 +3,9 @@
 A sentence counts the question's words that it has (stemmed, without stopwords), the rarer among the sentences the
 more (Robertson and Sparck Jones), and more where two of them stand side by side as in the question; less when it is
 long, or cut off where the text begins or ends. Words that were quoted already count little, so that the next sentence
-adds something. A heading is never quoted: its words count for the sentence below it. So do those of a question, which
-is hardly ever an answer. A row of a table is quoted with the names of its columns, see `text.tables`. A line of code
-is quoted by itself, as code, and rather not.
+adds something. A heading is never quoted: its words count for the sentence below it. A question is hardly ever an
+answer: it scores low, and its words count for the next sentence. A row of a table is quoted with the names of its
+columns, see `text.tables`. A line of code is quoted alone, in backquotes, and scores half.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ ASKS = 0.1
 LONG_SOURCE = 200
 """A text of at least so many characters may begin or end inside a sentence."""
 _ENDED = regex(r"[.!?…:;。！？｡]['\"”’»)\]】]*$")
-_MARKER = regex(r"`[^`\n]+`|\[([1-9]\d*(?:\s*[,;–-]\s*\d+)*)\]|【([^】]{1,40})】")
+_MARKER = regex(r"`[^`\n]+`|\[(\d+(?:\s*[,;–-]\s*\d+)*)\]|【([^】]{1,40})】")
 _QUESTION = regex(r"[?？؟]['\"”’»)\]】]*$")
 _VISIBLE = regex(r"[^\n]")
 
@@ -138,7 +138,7 @@ def _code(block: str) -> Iterator[str]:
     """Yield the lines of a block of code, each as code; a very long one up to the end of a word."""
     for line in block.splitlines():
         said = line.strip()
-        if said and not said.startswith(("```", "~~~")):
+        if said and not said.startswith("```"):
             yield said if "`" in said else f"`{_cut(said)}`"
 
 
@@ -182,13 +182,14 @@ def _score(sentence: Sentence, rarity: dict[str, float], pairs: set[tuple[str, s
 
 
 def _short(text: str) -> str:
-    """Return the sentence, or the beginning of a very long one; its own `[1]` are escaped, but in code."""
+    """Return the sentence, or the beginning of a very long one; markers such as `[1]` in it are escaped, except in
+    code."""
     return _MARKER.sub(_escaped, _cut(text, MAX_CHARS))
 
 
 def _escaped(match: re.Match[str]) -> str:
     number = match[1] or match[2]
-    return f"({number})" if number else match[0]
+    return f"({number})" if number and number != "0" else match[0]
 
 
 def _cut(text: str, most: int = MAX_CHARS - 2) -> str:
