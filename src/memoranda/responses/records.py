@@ -18,8 +18,8 @@ from memoranda.types import Subject
 SECOND = 1_000_000
 OWN_COLUMNS = ("id", "created_at", "status", "output")
 """Fields of a response that its row has columns for."""
-UNANSWERED = frozenset({"mcp_list_tools", "reasoning"})
-"""Types of output that are neither an answer nor a call."""
+UNANSWERED = frozenset({"mcp_list_tools", "reasoning", "file_search_call"})
+"""Types of output that are no answer, and wait for none."""
 _encode = msgspec.json.Encoder().encode
 _items = msgspec.json.Decoder(list[dict[str, Any]])
 
