@@ -275,7 +275,7 @@ def test_a_command_that_reads_creates_no_folder(run: Any, words: list[str], tmp_
     assert failed.exit_code == 1
     assert failed.stdout == ""
     assert failed.stderr == (
-        "memoranda: there is no data folder at mistyped; name another with --data, or make it with"
+        "memoranda: there is no data folder at mistyped yet; name another with --data, or make it with"
         " memoranda add, index, import or serve\n"
     )
     assert list(tmp_path.iterdir()) == []

@@ -56,7 +56,7 @@ class Invocation:
     ) -> None:
         self.data, self.config_file, self.settings, self.as_json = data, config, settings, as_json
         self.reads = False
-        """Whether the command needs a data folder that is there already."""
+        """True if the command requires an existing data folder."""
         self._resources = ExitStack()
 
     def __enter__(self) -> Self:
@@ -128,7 +128,7 @@ def common_options(
     """Return a decorator that gives a command the common options, without `--json` if `json` is false.
 
     A command takes an `Invocation` as its first argument. In its place, typer sees the common options after the
-    command's own. One that `reads` creates no data folder, except with the option `writes_with`.
+    command's own. With `reads`, the command requires an existing data folder, unless the option `writes_with` is given.
     """
     options = [option for name, option in OPTIONS.items() if json or name != "as_json"]
 

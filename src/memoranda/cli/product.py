@@ -55,7 +55,7 @@ def require_folder(config: Config) -> None:
     if folder.is_dir():
         refuse_lost_database(folder)
     raise NotFound(
-        f"there is no data folder at {folder}; name another with --data, or make it with"
+        f"there is no data folder at {folder} yet; name another with --data, or make it with"
         " memoranda add, index, import or serve"
     )
 

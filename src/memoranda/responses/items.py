@@ -204,8 +204,8 @@ def text_of(item: Item) -> str:
 
 
 def last_question(items: Sequence[Item], past: Sequence[Item] = ()) -> str:
-    """What the user asked last; "" when nothing. If the user says nothing in `items`, which then answer a call, it is
-    what the user asked last in the `past`."""
+    """What the user asked last; "" when nothing. If `items` has no message of the user, as when it only answers a call,
+    it is the last question of the `past`."""
     messages = [item for item in items if item["type"] == "message" and item["role"] == "user"]
     for item in reversed(messages):
         if question := text_of(item).strip():

@@ -290,7 +290,8 @@ def erasable(subject: Subject, row: SessionRow) -> SessionRow:
     """
     if any(not owns(subject, user) for user in texts_of(row.users)):
         raise Forbidden(
-            f"another user has spoken in session {row.id!r}; {OTHERS} may delete it: delete your own messages"
+            f"another user has spoken in session {row.id!r}: delete your own messages in it; only {OTHERS} may"
+            " delete the session"
         )
     return row
 

@@ -378,7 +378,7 @@ async def erase_jobs(run: Erasure) -> None:
 
 
 COMPLETING = frozenset((RELEASE_JOB, "knowledge.remove", "memory_stores.clear"))
-"""Jobs that complete a deletion; they are told ids alone."""
+"""Jobs that complete a deletion; their payloads have ids only."""
 MAINTENANCE = frozenset(
     (
         "memories.embed",
@@ -406,7 +406,7 @@ def _about(run: Forgetting, value: Any, key: str = "") -> bool:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield the strings of a payload, whose keys are ours."""
+    """Yield the strings of a payload without its keys: most are names of fields."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
