@@ -190,6 +190,9 @@ def test_whichever_way_a_job_is_cancelled_its_ending_is_called_once(home: Any, w
         async with house(home) as jobs:
             jobs.handlers["any"] = handler
             jobs.endings["any"] = lambda c, job, reason: told.append(f"{job.payload['of']}: {reason}")
+            erased = await jobs.enqueue("t", "any", {"of": "what was erased"}, delay=3600.0)
+            jobs.db.write(lambda c: c.run("blank_jobs", ["t", f'["{erased}"]'])).result()
+            await jobs.cancel("t", erased)
             id_ = await jobs.enqueue("t", "any", {"of": "it"})
             if way != "waits":
                 await jobs.start(1)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -756,6 +756,34 @@ def test_a_rebuild_that_is_interrupted_after_a_write_is_finished_later(
             assert opened.memories.search("amber").degraded == []
     with home.open() as opened:
         agree(opened)
+
+
+@pytest.mark.rows_in("sqlite")
+def test_an_index_that_could_not_be_cleared_is_cleared_by_the_repair(
+    rc: BlockingMemoranda, memories: BlockingMemories, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memories.add_many(texts(10))
+    derived = rc.inner.core.store.derived
+    monkeypatch.setattr(derived, "on_behind", lambda side: None)
+    cleared: list[str] = []
+    for side in ("index", "words"):
+        index = derived.index_of(side)
+        clear = index.clear
+
+        def failing() -> None:
+            raise OSError("no space")
+
+        def noted(side: str = side, clear: Callable[[], None] = clear) -> None:
+            cleared.append(side)
+            clear()
+
+        monkeypatch.setattr(index, "clear", failing)
+        with pytest.raises(OSError, match="no space"):
+            derived.catch_up(side, 0, clear=True)
+        monkeypatch.setattr(index, "clear", noted)
+        derived.repair()
+    assert cleared == ["index", "words"]
+    agree(rc)
 
 
 def test_a_write_that_fails_in_the_database_leaves_nothing(

@@ -13,12 +13,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import psycopg
 import pytest
 
 import memoranda
 from memoranda.errors import ConfigError, StorageError
 from memoranda.storage.sql import Connection, Options, group
-from memoranda.storage.sql.postgres import PostgresDatabase
+from memoranda.storage.sql.postgres import PostgresConnection, PostgresDatabase
 from memoranda.storage.sql.sqlite import SqliteDatabase
 from memoranda.storage.sql.statements import migrations
 from support import postgres
@@ -491,23 +492,24 @@ def test_the_same_text_written_by_two_at_once_is_one_row(postgres_url: str) -> N
 
 
 def test_a_key_taken_between_the_look_and_the_insert_is_looked_up_again(postgres_url: str) -> None:
-    """The other process commits while this one's transaction is open."""
-    one, other = PostgresDatabase(postgres_url), PostgresDatabase(postgres_url)
-    looks = []
+    """The other writer, which takes no turns, commits while this one's transaction is open."""
+    one, looks = PostgresDatabase(postgres_url), []
 
     def work(c: Connection) -> str:
         looks.append(c.select("SELECT id FROM memories WHERE dedup_key = 'k1'"))
         if looks[-1]:
             return "found"
         if len(looks) == 1:
-            other.write(memory("t", 1), tenant="t").result(10)
+            with postgres.server().admin(postgres.database(postgres_url)) as other:
+                other.execute(f"SET search_path TO {postgres_url.rpartition('schema=')[2]}, public")
+                other.cursor_factory = psycopg.RawCursor
+                memory("t", 1)(PostgresConnection(other))
         memory("t", 1)(c)
         return "made"
 
     assert one.write(work, tenant="t").result(20) == "found"
     assert looks == [[], [("id1",)]]
     one.close()
-    other.close()
 
 
 # --- erasing -------------------------------------------------------------------------------------------
