@@ -130,6 +130,7 @@ def axe() -> Callable[[Any], list[str]]:
 
     def check(page: Any) -> list[str]:
         page.evaluate(source)  # the debugger's way in, which the content security policy does not stop
+        page.wait_for_function("document.getAnimations().every((one) => one.playState !== 'running')")
         found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
         return [
             f"{one['id']}: {node['html'][:160]} {node['any'][:1]}" for one in found for node in one["nodes"]
