@@ -20,6 +20,9 @@ class Portal:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
+        self._taking = threading.Lock()
+        """Held while a call is put on the loop. No call is put there once `close` has begun."""
+        self._closed = False
         self._thread = threading.Thread(target=self._loop.run_forever, name="memoranda-loop", daemon=True)
         self._thread.start()
 
@@ -29,28 +32,32 @@ class Portal:
         Raises:
             StorageError: the portal is closed, or was closed before the work had ended.
         """
+        with self._taking:
+            if not self.alive:
+                work.close()
+                raise StorageError("the folder is closed; open it again")
+            answer = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
-            return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+            return answer.result()
         except CancelledError as exc:
             raise StorageError("the folder was closed before this had ended") from exc
-        except RuntimeError as exc:
-            if not self._loop.is_closed():
-                raise
-            work.close()
-            raise StorageError("the folder is closed; open it again") from exc
 
     @property
     def alive(self) -> bool:
-        """Return True if the loop still runs."""
-        return self._thread.is_alive()
+        """Return True if the portal takes calls."""
+        return not self._closed
 
     def close(self) -> None:
         """End the loop and cancel the calls that still wait on it. Idempotent."""
-        if self.alive:
-            asyncio.run_coroutine_threadsafe(_cancel_the_rest(), self._loop).result()
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
-            self._loop.close()
+        with self._taking:
+            if self._closed:
+                return
+            self._closed = True
+            rest = asyncio.run_coroutine_threadsafe(_cancel_the_rest(), self._loop)
+        rest.result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
 
 
 class LoopPortal(Portal):
@@ -58,6 +65,7 @@ class LoopPortal(Portal):
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
+        self._taking = threading.Lock()
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
         """Return the result of a coroutine, run on the loop while the calling thread waits.
@@ -79,7 +87,7 @@ class LoopPortal(Portal):
 
     @property
     def alive(self) -> bool:
-        """Return True if the loop still runs."""
+        """Return True if the loop runs."""
         return self._loop.is_running()
 
     def close(self) -> None:

@@ -1,0 +1,47 @@
+"""Blocking calls of async code, while the loop that runs them ends."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from memoranda.concurrency.portal import Portal
+from memoranda.errors import StorageError
+
+
+def test_no_call_is_taken_once_closing_has_begun() -> None:
+    """A call taken then might be put on the loop after its last round, and never end."""
+    portal = Portal()
+    begun = threading.Event()
+
+    async def cancelled_by_closing() -> None:
+        begun.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            with pytest.raises(StorageError, match="closed"):
+                await asyncio.to_thread(portal.call, asyncio.sleep(0))
+
+    with ThreadPoolExecutor(1) as callers:
+        caller = callers.submit(portal.call, cancelled_by_closing())
+        assert begun.wait(20)
+        portal.close()
+        with pytest.raises(StorageError, match="before this had ended"):
+            caller.result(20)
+    assert not portal.alive
+    portal.close()
+
+
+def test_errors_of_the_work_itself_reach_the_caller() -> None:
+    async def fails() -> None:
+        raise RuntimeError("of the work")
+
+    portal = Portal()
+    try:
+        with pytest.raises(RuntimeError, match="of the work"):
+            portal.call(fails())
+    finally:
+        portal.close()
