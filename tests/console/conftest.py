@@ -23,6 +23,9 @@ KEYS = [
 ]
 
 
+STANDING_STILL = "Promise.all(document.getAnimations().map((one) => one.finished.catch(() => null)))"
+
+
 class Seen:
     """A page of the browser, what went wrong in it, and the API of its server."""
 
@@ -130,7 +133,7 @@ def axe() -> Callable[[Any], list[str]]:
 
     def check(page: Any) -> list[str]:
         page.evaluate(source)  # the debugger's way in, which the content security policy does not stop
-        page.wait_for_function("document.getAnimations().every((one) => one.playState !== 'running')")
+        page.evaluate(STANDING_STILL)
         found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
         return [
             f"{one['id']}: {node['html'][:160]} {node['any'][:1]}" for one in found for node in one["nodes"]
