@@ -44,6 +44,8 @@ job completes a deletion: it cannot be cancelled, and is retried until it succee
 DEFAULT_LANE, FILES_LANE, AGENT_LANE, MEMORY_LANE = 0, 1, 2, 3
 """Jobs wait only for jobs of the same lane: a thousand files never delay maintenance, which is in the default lane."""
 CANCELLED = "the job was cancelled"
+GIVEN_UP = ("failed", "cancelled")
+"""The states of a job whose ending is called."""
 
 
 class Cancelled(Exception):
@@ -527,33 +529,41 @@ class Jobs:
         stored_result = None if result is None else compact_json(result)
         values = [state, error, stored_result, now + int(delay * SECOND), now, run.tenant, run.id, run.lease]
 
-        def work(c: Connection) -> bool:
+        def work(c: Connection) -> str | None:
             ended = self._ended_as(c, run, "end_job", values, (state == "failed" and error) or CANCELLED)
             c.run("drop_ended_jobs", [now - KEPT * SECOND, DROPPED])
             return ended
 
-        if not await self._insist(work, now + self.lease):
+        if await self._insist(work, now + self.lease) is None:
             log.warning("job %s was ended by another worker", run.id)
 
-    def _ended_as(self, c: Connection, run: Run, statement: str, values: Sequence[Any], reason: str) -> bool:
-        """Write the end of an attempt; return False if another worker has the job. If the job is not tried again, call
-        the ending of its kind, which may queue a job."""
+    def _ended_as(
+        self, c: Connection, run: Run, statement: str, values: Sequence[Any], reason: str
+    ) -> str | None:
+        """Write the end of an attempt and call the ending of its kind if the job is given up. Return the state of the
+        job; None if another worker has it."""
         row = c.one(statement, values)
-        if row is not None and row[0] in ("failed", "cancelled"):
+        if row is None:
+            return None
+        state = str(row[0])
+        if state in GIVEN_UP:
             self._end_of(c, run, reason)
-        return row is not None
+        return state
 
-    async def _insist(self, work: Callable[[Connection], bool], until: int) -> bool:
-        """Write the outcome of a job, with retries until the lease expires; an ending may have queued jobs."""
+    async def _insist(self, work: Callable[[Connection], str | None], until: int) -> str | None:
+        """Write the outcome of an attempt, with retries until the lease expires. Return what `work` returns, the state
+        of the job."""
         while True:
             try:
-                ended = await self._write(work)
-                self.wake_all()
-                return ended
+                state = await self._write(work)
             except StorageError:
                 if self._stopping or now_micros() > until:
                     raise
-            await asyncio.sleep(OTHERS_WAIT)
+                await asyncio.sleep(OTHERS_WAIT)
+            else:
+                if state in GIVEN_UP:
+                    self.wake_all()  # the ending may have queued jobs
+                return state
 
     async def progress(self, run: Run) -> None:
         """See `Run.report`."""
