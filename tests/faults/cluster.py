@@ -291,6 +291,7 @@ async def do_jobs(url: str, lease: int, table: str) -> None:
     """Works on jobs of kind `test.tick`: waits as long as the payload says, then leaves a line in `table`."""
     from memoranda import Memoranda
     from memoranda.store.jobs import Run
+    from memoranda.store.workers import Workers
 
     lines = connect(url)
 
@@ -305,7 +306,8 @@ async def do_jobs(url: str, lease: int, table: str) -> None:
     settings: dict[str, Any] = {"jobs": {"workers": 0, "lease_seconds": lease}, **local(url)}
     async with await Memoranda.open(":memory:", **settings) as opened:
         opened.core.jobs.handlers["test.tick"] = tick
-        await opened.core.jobs.start(4)
+        workers = Workers(opened.core.jobs)
+        await workers.start(4)
         print(f"ready {opened.core.jobs.owner}", flush=True)
         await asyncio.Event().wait()
 

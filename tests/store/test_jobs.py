@@ -13,17 +13,19 @@ from memoranda.concurrency.threads import Threads
 from memoranda.errors import Conflict, NotFound
 from memoranda.store import jobs as module
 from memoranda.store.jobs import RELEASE_JOB, Jobs, Postponed, Run, backoff
+from memoranda.store.workers import Workers
 from support.waiting import until_async
 
 
 @asynccontextmanager
-async def house(home: Any, **settings: float) -> AsyncIterator[Jobs]:
+async def house(home: Any, **settings: float) -> AsyncIterator[tuple[Jobs, Workers]]:
     db, threads = home.database(), Threads(4)
     jobs = Jobs(db, threads, **settings)  # type: ignore[arg-type]
+    workers = Workers(jobs)
     try:
-        yield jobs
+        yield jobs, workers
     finally:
-        await jobs.stop()
+        await workers.stop()
         await threads.run(db.close)
         threads.close()
 
@@ -49,13 +51,13 @@ def test_waiting_asks_when_a_job_ends_and_not_in_between(home: Any) -> None:
             asked.append(len(asked))
             return len(asked)
 
-        async with house(home) as jobs:
+        async with house(home) as (jobs, workers):
             jobs.handlers["any"] = handler
             assert await jobs.until_ended(check, lambda held: held == 1, 10) == 1
             assert (
                 await jobs.until_ended(check, lambda held: False, 0.05) == 3
             )  # once, and when the time is over
-            await jobs.start(1)
+            await workers.start(1)
             waiting = asyncio.create_task(jobs.until_ended(check, lambda held: held == 6, 10))
             for number in (4, 5):
                 await until_async(lambda number=number: len(asked) == number, "the check")  # type: ignore[misc]
@@ -74,10 +76,10 @@ def test_a_job_runs_once_and_keeps_its_result(home: Any) -> None:
             await job.report(1, 1)
             return {"sum": 7}
 
-        async with house(home) as jobs:
+        async with house(home) as (jobs, workers):
             jobs.handlers["count"] = handler
             ids = [await jobs.enqueue("t", "count", {"n": n}) for n in range(5)]
-            await jobs.start(2)
+            await workers.start(2)
             ended = [await jobs.wait("t", id_) for id_ in ids]
         assert sorted(seen) == [0, 1, 2, 3, 4]
         assert {job.state for job in ended} == {"completed"}
@@ -92,10 +94,10 @@ def test_a_failing_job_is_tried_again_and_then_failed_with_its_reason(home: Any)
         async def handler(job: Run) -> None:
             raise ValueError("the disk is haunted")
 
-        async with house(home, max_attempts=3) as jobs:
+        async with house(home, max_attempts=3) as (jobs, workers):
             jobs.handlers["bad"] = handler
             id_ = await jobs.enqueue("t", "bad", {})
-            await jobs.start(1)
+            await workers.start(1)
             job = await jobs.wait("t", id_)
         assert (job.state, job.attempts) == ("failed", 3)
         assert job.error == "ValueError: the disk is haunted"
@@ -114,13 +116,13 @@ def test_a_job_that_completes_a_deletion_never_gives_up(home: Any) -> None:
                 raise failures.pop()
             return {"memories": 3}
 
-        async with house(home, max_attempts=2, lease_seconds=0.01) as jobs:
+        async with house(home, max_attempts=2, lease_seconds=0.01) as (jobs, workers):
             jobs.handlers[RELEASE_JOB] = handler
             id_ = await jobs.enqueue("t", RELEASE_JOB, {})
             for _ in range(3):
-                await until_async(jobs._claim, "a claim", accept=lambda claim: claim[0] is not None)
+                await until_async(jobs.claim, "a claim", accept=lambda claim: claim[0] is not None)
             jobs.lease = 60_000_000
-            await jobs.start(1)
+            await workers.start(1)
             job = await jobs.wait("t", id_)
         assert (job.state, job.attempts, job.result) == ("completed", 8, {"memories": 3})
 
@@ -137,10 +139,10 @@ def test_the_cursor_survives_a_failure(home: Any) -> None:
                 await job.report(10, 20, "row-10")
                 raise ConnectionError("gone")
 
-        async with house(home) as jobs:
+        async with house(home) as (jobs, workers):
             jobs.handlers["walk"] = handler
             id_ = await jobs.enqueue("t", "walk", {})
-            await jobs.start(1)
+            await workers.start(1)
             job = await jobs.wait("t", id_)
         assert starts == [None, "row-10"]
         assert job.state == "completed"
@@ -159,10 +161,10 @@ def test_cancel_stops_between_two_steps(home: Any) -> None:
                 begun.set()
                 await job.report(step)
 
-        async with house(home) as jobs:
+        async with house(home) as (jobs, workers):
             jobs.handlers["long"] = handler
             id_ = await jobs.enqueue("t", "long", {})
-            await jobs.start(1)
+            await workers.start(1)
             await begun.wait()
             await jobs.cancel("t", id_)
             job = await jobs.wait("t", id_)
@@ -187,7 +189,7 @@ def test_whichever_way_a_job_is_cancelled_its_ending_is_called_once(home: Any, w
                 raise OSError("once more")
             await job.report(1)
 
-        async with house(home) as jobs:
+        async with house(home) as (jobs, workers):
             jobs.handlers["any"] = handler
             jobs.endings["any"] = lambda c, job, reason: told.append(f"{job.payload['of']}: {reason}")
             erased = await jobs.enqueue("t", "any", {"of": "what was erased"}, delay=3600.0)
@@ -195,7 +197,7 @@ def test_whichever_way_a_job_is_cancelled_its_ending_is_called_once(home: Any, w
             await jobs.cancel("t", erased)
             id_ = await jobs.enqueue("t", "any", {"of": "it"})
             if way != "waits":
-                await jobs.start(1)
+                await workers.start(1)
                 await begun.wait()
             await jobs.cancel("t", id_)
             cancelled.set()
@@ -210,11 +212,11 @@ def test_a_waiting_job_is_cancelled_at_once(home: Any) -> None:
         async def handler(job: Run) -> None:
             raise AssertionError("must not run")
 
-        async with house(home) as jobs:
+        async with house(home) as (jobs, workers):
             jobs.handlers["never"] = handler
             id_ = await jobs.enqueue("t", "never", {})
             assert (await jobs.cancel("t", id_)).state == "cancelled"
-            await jobs.start(1)
+            await workers.start(1)
             await asyncio.sleep(0.1)
 
     run(story())
@@ -225,12 +227,12 @@ def test_twins_are_one(home: Any) -> None:
         async def handler(job: Run) -> None:
             return None
 
-        async with house(home) as jobs:
+        async with house(home) as (jobs, workers):
             jobs.handlers["once"] = handler
             first = await jobs.enqueue("t", "once", {}, dedup_key="k")
             assert await jobs.enqueue("t", "once", {}, dedup_key="k") == first
             assert await jobs.enqueue("other", "once", {}, dedup_key="k") != first
-            await jobs.start(1)
+            await workers.start(1)
             await jobs.wait("t", first)
             assert await jobs.enqueue("t", "once", {}, dedup_key="k") != first
 
@@ -246,14 +248,14 @@ def test_a_job_left_running_by_a_dead_process_is_taken_up(home: Any) -> None:
 
         # Alone with its folder a process need not wait for the lease to end; beside others it must.
         lease = 60.0 if home.rows_in == "sqlite" else 0.3
-        async with house(home, lease_seconds=lease) as jobs:
+        async with house(home, lease_seconds=lease) as (jobs, workers):
             jobs.handlers["kept"] = handler
             id_ = await jobs.enqueue("t", "kept", {})
-            assert (await jobs._claim())[0] is not None
+            assert (await jobs.claim())[0] is not None
             jobs.owner = "nobody"  # the process dies here: it gives nothing back
-        async with house(home) as jobs:
+        async with house(home) as (jobs, workers):
             jobs.handlers["kept"] = handler
-            await jobs.start(1)
+            await workers.start(1)
             assert (await jobs.wait("t", id_)).state == "completed"
         assert seen == [2]
 
@@ -262,14 +264,14 @@ def test_a_job_left_running_by_a_dead_process_is_taken_up(home: Any) -> None:
 
 def test_an_expired_lease_is_taken_over_and_the_late_worker_is_told(home: Any) -> None:
     async def story() -> None:
-        async with house(home, lease_seconds=0.05) as jobs:
+        async with house(home, lease_seconds=0.05) as (jobs, _):
             jobs.handlers["slow"] = lambda job: asyncio.sleep(0)  # type: ignore[assignment, return-value]
             await jobs.enqueue("t", "slow", {})
-            late, _ = await jobs._claim()
+            late, _ = await jobs.claim()
             assert late is not None
             await asyncio.sleep(0.1)
             other = Jobs(jobs.db, jobs.threads)
-            taken, _ = await other._claim()
+            taken, _ = await other.claim()
             assert taken is not None
             assert taken.id == late.id
             with pytest.raises(module.LeaseLost):
@@ -286,12 +288,12 @@ def test_stopping_gives_back_what_is_under_way(home: Any) -> None:
             begun.set()
             await asyncio.sleep(60)
 
-        async with house(home) as jobs:
+        async with house(home) as (jobs, workers):
             jobs.handlers["long"] = handler
             id_ = await jobs.enqueue("t", "long", {})
-            await jobs.start(1)
+            await workers.start(1)
             await begun.wait()
-            await jobs.stop()
+            await workers.stop()
             assert (await jobs.get("t", id_)).state == "queued"
 
     run(story())
@@ -302,22 +304,22 @@ def test_a_worker_stopped_while_it_claims_gives_the_job_back(home: Any) -> None:
         async def handler(job: Run) -> None:
             await asyncio.sleep(60)
 
-        async with house(home) as jobs:
+        async with house(home) as (jobs, workers):
             jobs.handlers["long"] = handler
             for _ in range(20):
                 id_ = await jobs.enqueue("t", "long", {})
-                await jobs.start(1)
+                await workers.start(1)
                 await asyncio.sleep(0)
-                await jobs.stop()
+                await workers.stop()
                 assert (await jobs.get("t", id_)).state == "queued"
-                jobs._stopping = False
+                jobs.stopping = False
 
     run(story())
 
 
 def test_another_tenants_job_does_not_exist(home: Any) -> None:
     async def story() -> None:
-        async with house(home) as jobs:
+        async with house(home) as (jobs, _):
             jobs.handlers["mine"] = lambda job: asyncio.sleep(0)  # type: ignore[assignment, return-value]
             id_ = await jobs.enqueue("t", "mine", {})
             for tenant, asked in (("other", id_), ("t", "\x00"), ("t", "\ud800"), ("t", "'")):
@@ -332,7 +334,7 @@ def test_another_tenants_job_does_not_exist(home: Any) -> None:
 
 def test_unknown_kinds_are_refused(home: Any) -> None:
     async def story() -> None:
-        async with house(home) as jobs:
+        async with house(home) as (jobs, _):
             with pytest.raises(NotFound, match="no handler"):
                 await jobs.enqueue("t", "typo", {})
 

@@ -56,6 +56,7 @@ from memoranda.sessions.sessions import Sessions
 from memoranda.sessions.switches import Switches
 from memoranda.sessions.values import Around, NewMessage, Observed
 from memoranda.store.core import Core
+from memoranda.store.workers import Workers
 from memoranda.types import Job, Subject
 
 
@@ -78,6 +79,7 @@ class Memoranda:
         engine: Engine,
         session_services: SessionServices,
         facts_clock: FactsClock,
+        workers: Workers,
     ) -> None:
         self.config = config
         self.core = core = wired.core
@@ -101,6 +103,7 @@ class Memoranda:
         self._moves = moves
         self._upkeep = upkeep
         self._librarian = librarian
+        self._workers = workers
         self._closed = False
 
     @classmethod
@@ -151,12 +154,13 @@ class Memoranda:
         begin_memory_stores(core)
         begin_backfills(core)
         at_once = (config.knowledge.files_at_once, config.responses.background_at_once, config.jobs.workers)
-        await core.jobs.start(config.jobs.workers, *(at_once if config.jobs.workers else ()))
+        workers = Workers(core.jobs)
+        await workers.start(config.jobs.workers, *(at_once if config.jobs.workers else ()))
         await upkeep.begin()
         librarian.begin()
         session_services.clock.begin()
         facts_clock.begin()
-        return cls(config, wired, moves, upkeep, librarian, engine, session_services, facts_clock)
+        return cls(config, wired, moves, upkeep, librarian, engine, session_services, facts_clock, workers)
 
     def acting_as(self, subject: Subject) -> Memories:
         """Return the memories as another subject sees them; nothing is copied or opened."""
@@ -327,7 +331,7 @@ class Memoranda:
         self._upkeep.end()
         await self._session_services.end()
         await self._facts_clock.end()
-        await self.core.jobs.stop()
+        await self._workers.stop()
         await self.engine.stop()
         await self._librarian.end()
         await self.core.ledger.close()

@@ -13,7 +13,7 @@ import json
 import logging
 import random
 import secrets
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -29,7 +29,6 @@ from memoranda.types import Job
 T = TypeVar("T")
 log = logging.getLogger("memoranda.jobs")
 SECOND = 1_000_000
-LONGEST_WAIT = 300.0
 OTHERS_WAIT = 1.0
 """Seconds between polls for jobs that another process queued."""
 KEPT = 7 * 24 * 3600
@@ -104,7 +103,7 @@ Ending = Callable[[Connection, Run, str], None]
 
 
 class Jobs:
-    """The table of jobs and the workers that run them."""
+    """The table of jobs, and what is done with a job that was claimed."""
 
     def __init__(
         self, db: Database, threads: Threads, *, lease_seconds: float = 60.0, max_attempts: int = 5
@@ -120,13 +119,12 @@ class Jobs:
         """Called by kind of job, in the same transaction, when a job finally fails or is cancelled."""
         self.owner = secrets.token_hex(8)
         self._leases = itertools.count(1)
-        self._wake = {lane: asyncio.Event() for lane in (DEFAULT_LANE, FILES_LANE, AGENT_LANE, MEMORY_LANE)}
+        self.waking = {lane: asyncio.Event() for lane in (DEFAULT_LANE, FILES_LANE, AGENT_LANE, MEMORY_LANE)}
         self._ended = asyncio.Condition()
         self._endings_seen = 0
         """Jobs of this process that have ended."""
-        self._working: set[asyncio.Task[None]] = set()
-        """One task per lane, which claims its jobs, and one task per running job."""
-        self._stopping = False
+        self.stopping = False
+        """The workers stop: an outcome that cannot be written now is not written later."""
 
     # --- asking ------------------------------------------------------------------------------------
 
@@ -201,11 +199,11 @@ class Jobs:
 
     def wake(self, kind: str) -> None:
         """Make the workers of a kind look for jobs now."""
-        self._wake[self.lanes.get(kind, DEFAULT_LANE)].set()
+        self.waking[self.lanes.get(kind, DEFAULT_LANE)].set()
 
     def wake_all(self) -> None:
         """Make all workers look for jobs now."""
-        for waiting in self._wake.values():
+        for waiting in self.waking.values():
             waiting.set()
 
     def woken(self, *kinds: str) -> Callable[[object], None]:
@@ -324,10 +322,10 @@ class Jobs:
             if run is not None:
                 attempted = True
                 try:
-                    await self._attempt(run)
+                    await self.attempt(run)
                 finally:  # given back when the caller is cancelled
                     self.wake(run.kind)
-                await self._note_ending()
+                await self.note_ending()
             elif attempted and job.state == "queued":
                 break
             else:
@@ -335,6 +333,30 @@ class Jobs:
                     with contextlib.suppress(TimeoutError):
                         await asyncio.wait_for(self._ended.wait(), OTHERS_WAIT / 10)
         return job
+
+    async def release(self) -> None:
+        """Queue all jobs that a killed process left running. For a process that no other shares its database with."""
+        await self._write(lambda c: c.run("release_jobs"))
+
+    async def give_back(self) -> None:
+        """Queue the jobs that this process has claimed and not ended."""
+        mine = [f"{self.owner}-%"]
+        await self._write(lambda c: c.run("give_back_jobs", mine))
+
+    async def claim(self, lane: int = DEFAULT_LANE) -> tuple[Run | None, int | None]:
+        """Claim a job of a lane that is due. If there is none, return when the next one is, in microseconds."""
+        now, lease = now_micros(), f"{self.owner}-{next(self._leases)}"
+        next_at = await self.threads.run(self.db.read, lambda c: c.one("next_job_at", [lane]))
+        # Nothing is written while nothing is due.
+        if next_at is None or next_at[0] is None or next_at[0] > now:
+            return None, None if next_at is None else next_at[0]
+
+        def work(c: Connection) -> tuple[Row | None, Row | None]:
+            row = c.one("claim_job", [lease, now + self.lease, now, lane])
+            return row, c.one("next_job_at", [lane]) if row is None else None
+
+        row, due = await self._write(work)
+        return None if row is None else self._run_of(lease, row), None if due is None else due[0]
 
     async def _claim_this(self, tenant: str, id_: str) -> Run | None:
         now, lease = now_micros(), f"{self.owner}-{next(self._leases)}"
@@ -346,112 +368,21 @@ class Jobs:
         run.awaited = True
         return run
 
-    # --- writing -----------------------------------------------------------------------------------
-
     async def _write(self, work: Callable[[Connection], T], tenant: str | None = None) -> T:
         return await self.threads.result(self.db.write(work, tenant=tenant))
 
-    # --- working -----------------------------------------------------------------------------------
+    # --- attempting --------------------------------------------------------------------------------
 
-    async def start(self, workers: int = 2, files: int = 0, agents: int = 0, memories: int = 0) -> None:
-        """Start the workers. Each number is how many jobs of a lane run at once: `workers` of the default lane,
-        `files`, `agents` (responses) and `memories` (summaries, facts). If no other process can have a lease, jobs that
-        a killed process left running are released at once."""
-        if not self.db.shared:
-            await self._write(lambda c: c.run("release_jobs"))
-        lanes = {DEFAULT_LANE: workers, FILES_LANE: files, AGENT_LANE: agents, MEMORY_LANE: memories}
-        for lane, places in lanes.items():
-            if places:
-                self._begin(self._work(lane, asyncio.Semaphore(places)), f"job-lane-{lane}")
-
-    def _begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        task = asyncio.create_task(work, name=name)
-        self._working.add(task)
-        task.add_done_callback(self._working.discard)
-
-    async def stop(self) -> None:
-        """Stop the workers. Every running job ends or goes back to the queue."""
-        self._stopping = True
-        while self._working:
-            for task in self._working:
-                task.cancel()
-            await asyncio.gather(*self._working, return_exceptions=True)
-        # A claim is committed even when its worker no longer waits for it.
-        mine = [f"{self.owner}-%"]
-        try:
-            await self._write(lambda c: c.run("give_back_jobs", mine))
-        except StorageError as exc:
-            log.warning("jobs under way were not given back, their leases end by themselves: %s", exc)
-
-    async def _work(self, lane: int, places: asyncio.Semaphore) -> None:
-        """Claim the jobs of a lane, one at a time, and begin each, while the lane has places."""
-        while not self._stopping:
-            await places.acquire()
-            try:
-                run = await self._next(lane)
-            except StorageError as exc:  # claiming continues once the database is back
-                places.release()
-                log.warning("no jobs while the rows are away: %s", exc)
-                await asyncio.sleep(OTHERS_WAIT)
-            else:
-                if run is not None:
-                    self._begin(self._do(run, places), f"job-{run.id}")
-
-    async def _next(self, lane: int) -> Run | None:
-        """Wait for the next job of a lane and return it; None on shutdown."""
-        while not self._stopping:
-            self._wake[lane].clear()
-            run, due = await self._claim(lane)
-            if run is not None:
-                return run
-            await self._sleep(lane, due)
-        return None
-
-    async def _do(self, run: Run, places: asyncio.Semaphore) -> None:
-        """Run a job, then look at its lane again, since the job may be due again."""
-        try:
-            await self._attempt(run)
-            await self._note_ending()
-        except StorageError as exc:
-            log.warning("no jobs while the rows are away: %s", exc)
-            await asyncio.sleep(OTHERS_WAIT)
-        finally:
-            places.release()
-            self.wake(run.kind)
-
-    async def _note_ending(self) -> None:
+    async def note_ending(self) -> None:
         async with self._ended:
             self._endings_seen += 1
             self._ended.notify_all()
-
-    async def _sleep(self, lane: int, due: int | None) -> None:
-        wait = OTHERS_WAIT if self.db.shared else LONGEST_WAIT
-        if due is not None:
-            wait = min(wait, max(0.01, (due - now_micros()) / SECOND))
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._wake[lane].wait(), wait)
-
-    async def _claim(self, lane: int = DEFAULT_LANE) -> tuple[Run | None, int | None]:
-        """Claim a job of a lane that is due. If there is none, return when the next one is, in microseconds."""
-        now, lease = now_micros(), f"{self.owner}-{next(self._leases)}"
-        next_at = await self.threads.run(self.db.read, lambda c: c.one("next_job_at", [lane]))
-        if (
-            next_at is None or next_at[0] is None or next_at[0] > now
-        ):  # nothing is written while nothing is due
-            return None, None if next_at is None else next_at[0]
-
-        def work(c: Connection) -> tuple[Row | None, Row | None]:
-            row = c.one("claim_job", [lease, now + self.lease, now, lane])
-            return row, c.one("next_job_at", [lane]) if row is None else None
-
-        row, due = await self._write(work)
-        return None if row is None else self._run_of(lease, row), None if due is None else due[0]
 
     def _run_of(self, lease: str, row: Row) -> Run:
         tenant, id_, kind, payload, cursor, done, total, attempts = row
         return Run(self, lease, tenant, id_, kind, json.loads(payload), cursor, done, total, attempts)
 
-    async def _attempt(self, run: Run) -> None:
+    async def attempt(self, run: Run) -> None:
         work = asyncio.create_task(self._handler(run))
         beat = asyncio.create_task(self._beat(run, work))
         try:
@@ -557,7 +488,7 @@ class Jobs:
             try:
                 state = await self._write(work)
             except StorageError:
-                if self._stopping or now_micros() > until:
+                if self.stopping or now_micros() > until:
                     raise
                 await asyncio.sleep(OTHERS_WAIT)
             else:
