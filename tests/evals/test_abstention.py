@@ -43,6 +43,15 @@ def test_the_calibration_error_is_that_of_the_bins() -> None:
     assert abstention.calibration_error(np.array([1.0]), np.array([True])) == 0.0
 
 
+def test_the_error_by_chance_is_that_of_right_probabilities() -> None:
+    assert abstention.chance_error(np.array([0.0, 1.0])) == 0.0
+    assert abstention.chance_error(np.array([0.5])) == 0.5
+    few, many = np.full(20, 0.5), np.full(2_000, 0.5)
+    expected = np.sqrt(0.25 / 20 * 2 / np.pi)  # the mean deviation of a share of 20
+    assert abstention.chance_error(few) == pytest.approx(expected, rel=0.1)
+    assert abstention.chance_error(many) == pytest.approx(expected / 10, rel=0.1)
+
+
 def test_weights_are_fitted_to_what_is_found() -> None:
     rng = np.random.default_rng(3)
     cases = []

@@ -19,7 +19,7 @@ from memoranda.store.rows import memory_speaker
 from memoranda.types import NewMemory
 
 Floats = NDArray[np.float64]
-BINS = 10
+BINS, DRAWS = 10, 500
 PENALTY = 2.0
 """The penalty on the squared length of the weights, with features scaled to a deviation of 1."""
 ANSWERED, NEVER_SAID, ELSEWHERE, REMOVED = "answered", "never said", "elsewhere", "removed"
@@ -40,7 +40,9 @@ class Unanswered(msgspec.Struct, kw_only=True):
 
 class Abstention(msgspec.Struct, kw_only=True):
     """The probabilities of one dataset. `error` is the expected calibration error (Naeini et al. 2015) over ten bins,
-    `found` the share of all questions whose first ten results have what answers."""
+    `chance` the error of the same number of questions if each probability were right: what is found is a draw, so the
+    error of few questions is never 0. `found` is the share of all questions whose first ten results have what
+    answers."""
 
     dataset: str
     model: str
@@ -48,6 +50,7 @@ class Abstention(msgspec.Struct, kw_only=True):
     found: float
     probability: float
     error: float
+    chance: float
     kinds: list[Unanswered]
 
 
@@ -149,6 +152,7 @@ def report(name: str, model: str, asked: Sequence[Case]) -> Abstention:
         found=round(float(right.mean()), 4),
         probability=round(float(probabilities.mean()), 4),
         error=round(calibration_error(probabilities, right), 4),
+        chance=round(chance_error(probabilities), 4),
         kinds=kinds,
     )
 
@@ -169,6 +173,12 @@ def calibration_error(probabilities: Floats, right: NDArray[np.bool_]) -> float:
         for at in np.unique(bins)
     ]
     return float(sum(gaps))
+
+
+def chance_error(probabilities: Floats) -> float:
+    """Return the mean calibration error of draws with exactly these probabilities."""
+    draws = np.random.default_rng(1).random((DRAWS, len(probabilities))) < probabilities
+    return float(np.mean([calibration_error(probabilities, right) for right in draws]))
 
 
 def fitted(asked: Sequence[Case]) -> tuple[float, Features]:

@@ -120,12 +120,17 @@ def show_abstention(results: Sequence[Abstention]) -> None:
     """Print how well the evidence of each dataset separates answered questions, a row for each kind of unanswered
     ones."""
     table = Table(title=f"evidence, {results[0].model}", title_justify="left")
-    for column in ("dataset", "answered", "found", "probability", "ECE", "unanswered", "", "AUC", "rejected"):
-        table.add_column(column, justify="left" if column in ("dataset", "unanswered") else "right")
+    left = ("dataset", "unanswered")
+    columns = ("answered", "found", "probability", "ECE", "by chance", "unanswered", "", "AUC", "rejected")
+    for column in ("dataset", *columns):
+        table.add_column(column, justify="left" if column in left else "right")
     for dataset in results:
         cells = [
             str(dataset.answered),
-            *(f"{value:.3f}" for value in (dataset.found, dataset.probability, dataset.error)),
+            *(
+                f"{value:.3f}"
+                for value in (dataset.found, dataset.probability, dataset.error, dataset.chance)
+            ),
         ]
         for kind in dataset.kinds:
             table.add_row(
