@@ -71,7 +71,13 @@ class PostgresConnection:
 
     def many(self, name: str, rows: Iterable[Params]) -> None:
         """Execute the named statement once per row, without waiting in between."""
-        self.raw.cursor().executemany(self._sql[name], rows)
+        self._repeat(self._sql[name], list(rows))
+
+    def _repeat(self, sql: str, rows: Sequence[Params]) -> None:
+        if len(rows) == 1:  # a pipeline costs more than it saves
+            self.raw.cursor().execute(sql, rows[0])
+        elif rows:
+            self.raw.cursor().executemany(sql, rows)
 
     def load(self, table: str, columns: Sequence[str], rows: Iterable[Params]) -> None:
         """Insert rows in bulk: COPY into a temporary table, then one INSERT, because COPY bypasses row security and the
@@ -80,7 +86,7 @@ class PostgresConnection:
         names = ", ".join(columns)
         if len(listed) < BULK:
             places = ", ".join(f"${n + 1}" for n in range(len(columns)))
-            self.raw.cursor().executemany(f"INSERT INTO {table} ({names}) VALUES ({places})", listed)
+            self._repeat(f"INSERT INTO {table} ({names}) VALUES ({places})", listed)
             return
         cursor = self.raw.cursor()
         types = self._column_types(cursor, table, tuple(columns))
