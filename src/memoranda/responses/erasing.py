@@ -26,7 +26,6 @@ class _Going(NamedTuple):
     seq: int
     id: str
     session: str
-    conversation: str | None
     characters: int
 
 
@@ -47,14 +46,14 @@ class Erasing:
             return
         if run.erasing:
             await self.engine.give_up(aim)
-        columns = "seq, id, session_id, conversation_id, status, body, input, output, summary"
+        columns = "seq, id, session_id, status, body, input, output, summary"
         where = aim.condition(user="user_id", session="session_id", agent="agent_id", time="created_at")
         async for page in run.pages("responses", columns, where):
             going, cleared = [], []
-            for seq, id_, session, conversation, status, *texts, summary in page:
+            for seq, id_, session, status, *texts, summary in page:
                 if aim.text is None or _contains(aim.text, *texts):
                     characters = sum(map(len, filter(None, [*texts, summary])))
-                    going.append(_Going(seq, id_, session, conversation, characters))
+                    going.append(_Going(seq, id_, session, characters))
                     if status in LIVE and run.erasing:
                         await self._cancel(run, id_)
                 elif aim.text.within_json(summary):
@@ -69,12 +68,7 @@ class Erasing:
     async def _added(self, run: Forgetting, going: Sequence[_Going]) -> None:
         """Erase the items that responses added to conversations: before the responses, by which they are found."""
         tenant = run.aim.tenant
-        conversations = {response.conversation for response in going if response.conversation is not None}
-        values = [
-            tenant,
-            compact_json(sorted(conversations)),
-            compact_json([response.id for response in going]),
-        ]
+        values = [tenant, compact_json([response.id for response in going])]
         items = await run.threads.run(
             run.store.db.read, lambda c: c.all("items_of_responses", values), tenant
         )

@@ -61,15 +61,19 @@ def plan_of(db: SqliteDatabase, sql: str, params: Sequence[Any]) -> list[str]:
     return [row[3] for row in db._writer.raw.execute(f"EXPLAIN QUERY PLAN {sql}", params)]
 
 
-@pytest.mark.parametrize("name", sorted(set(statements("sqlite")) - WALKS))
-def test_plan(name: str, database: SqliteDatabase) -> None:
+def plan_named(db: SqliteDatabase, name: str) -> list[str]:
+    """The steps of a named statement."""
     sql = statements("sqlite")[name]
     numbered = re.findall(r"\?(\d+)", sql)
     count = max(map(int, numbered)) if numbered else sql.count("?")
-    plan = plan_of(database, sql, ["1"] * count)
+    return plan_of(db, sql, ["1"] * count)
+
+
+@pytest.mark.parametrize("name", sorted(set(statements("sqlite")) - WALKS))
+def test_plan(name: str, database: SqliteDatabase) -> None:
     walks = [
         step
-        for step in plan
+        for step in plan_named(database, name)
         if (
             step.startswith("SCAN")
             and not step.removeprefix("SCAN ").startswith(MADE)
@@ -78,6 +82,16 @@ def test_plan(name: str, database: SqliteDatabase) -> None:
         or WALK.search(step)
     ]
     assert walks == []
+
+
+@pytest.mark.parametrize(
+    ("name", "index"),
+    [("items_of_responses", "conversation_items_response"), ("drop_later_summaries", "responses_summary")],
+)
+def test_deleting_responses_reads_what_goes_with_them_by_an_index(
+    name: str, index: str, database: SqliteDatabase
+) -> None:
+    assert [step for step in plan_named(database, name) if f" USING INDEX {index} (" in step]
 
 
 @pytest.mark.parametrize("scope", ["session", "user", "agent", "channel"])

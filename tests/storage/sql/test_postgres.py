@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import socket
@@ -21,7 +22,7 @@ from memoranda.errors import ConfigError, StorageError
 from memoranda.storage.sql import Connection, Options, group
 from memoranda.storage.sql.postgres import PostgresConnection, PostgresDatabase
 from memoranda.storage.sql.sqlite import SqliteDatabase
-from memoranda.storage.sql.statements import migrations
+from memoranda.storage.sql.statements import migrations, statements
 from support import postgres
 from support.waiting import SECONDS, until
 
@@ -173,6 +174,31 @@ def test_both_dialects_have_the_same_versions_tables_and_columns(
     )
     file.close()
     assert [(table, column, bool(fixed)) for table, column, fixed in ours] == theirs
+
+
+def test_deleting_responses_reads_what_goes_with_them_by_an_index(db: PostgresDatabase) -> None:
+    """Of 10,000 rows: where there are few, PostgreSQL reads all."""
+    ids = [f"resp_{n}" for n in range(10_000)]
+    items = ("tenant_id", "conversation_id", "seq", "id", "response_id", "item", "created_at")
+    responses = ("tenant_id", "id", "seq", "session_id", "status", "body", "input", "output", "created_at")
+    text = "word " * 100
+
+    def fill(c: Connection) -> None:
+        c.run("add_conversation", ["a", "talk", 1, None, "{}", 1])
+        said = [("a", "talk", n, id_, id_, text, 1) for n, id_ in enumerate(ids)]
+        c.load("conversation_items", items, said)
+        made = [("a", id_, n, "talk", "completed", text, "[]", "[]", 1) for n, id_ in enumerate(ids)]
+        c.load("responses", responses, made)
+
+    def index_of(name: str, params: list[Any]) -> list[str]:
+        sql = f"EXPLAIN {statements('postgres')[name]}"
+        steps = db.write(lambda c: c.select(sql, params), tenant="a").result()
+        return re.findall(r"Index Scan using (\w+)", "\n".join(step for (step,) in steps))
+
+    db.write(fill).result()
+    db.write(lambda c: c.raw.execute("ANALYZE conversation_items, responses")).result()
+    assert index_of("items_of_responses", ["a", json.dumps(ids[:150])]) == ["conversation_items_response"]
+    assert index_of("drop_later_summaries", ["a", "talk", 1]) == ["responses_summary"]
 
 
 def test_a_newer_schema_is_refused_untouched(postgres_url: str) -> None:

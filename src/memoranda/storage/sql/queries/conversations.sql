@@ -43,10 +43,9 @@ SELECT i.conversation_id, count(*), CAST(sum(length(i.item)) AS BIGINT) FROM {te
 SELECT i.conversation_id, i.id FROM {texts ?2} wanted
 {join} conversation_items i ON i.tenant_id = ?1 AND i.conversation_id = wanted.value
 
--- name: items_of_responses (what responses added to these conversations, and how many characters it has)
+-- name: items_of_responses (what responses added to their conversation, and how many characters it has)
 SELECT i.conversation_id, i.id, length(i.item) FROM {texts ?2} wanted
-{join} conversation_items i ON i.tenant_id = ?1 AND i.conversation_id = wanted.value
-WHERE i.response_id IN (SELECT value FROM {texts ?3} wanted) ORDER BY i.conversation_id, i.seq
+{join} conversation_items i ON i.tenant_id = ?1 AND i.response_id = wanted.value ORDER BY i.conversation_id, i.seq
 
 -- name: responses_there (which of these ids are responses)
 SELECT r.id FROM {texts ?2} wanted {join} responses r ON r.tenant_id = ?1 AND r.id = wanted.value
