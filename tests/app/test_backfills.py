@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -15,6 +16,7 @@ from memoranda.errors import EmbedderUnavailable, Forbidden, InvalidInput
 from memoranda.providers.embeddings.base import Embedded, Embedder, Span, Task
 from memoranda.providers.embeddings.hash import HashEmbedder
 from memoranda.types import Job, Subject
+from support.waiting import until
 
 OFF = {"sessions": {"summarize": False}}
 
@@ -84,6 +86,38 @@ def test_missing_vectors_are_all_made_through_an_outage_and_a_restart(home: Any)
         assert (stats["unembedded"], stats["vectors"]) == (0, 150)
         assert ended.done == (ended.total or ended.done)
         assert (done(rc, rc.backfill("embeddings")).result or {})["embedded"] == 0
+
+
+def test_a_job_for_the_missing_vectors_takes_nothing_from_one_for_all(home: Any) -> None:
+    zeros = np.zeros(64, "<f4").tobytes()
+    with home.open(jobs={"workers": 0}) as rc:
+        db = rc.inner.core.store.db
+        rc.memories.add_many([f"note number {n}" for n in range(100)])
+        spoil = "UPDATE embeddings SET vector = ? RETURNING 1"
+        assert len(db.write(lambda c: c.select(spoil, [zeros])).result()) == 100
+        less = rc.backfill("embeddings")
+        whole = rc.backfill("embeddings", everything=True)
+        assert rc.backfill("embeddings", everything=True).id == whole.id != less.id
+        assert rc.memories.search("note number 7").degraded == []
+    with home.open() as rc:
+        assert done(rc, less).done == 0
+        ended = done(rc, whole)
+        assert (ended.done, ended.total, (ended.result or {})["embedded"]) == (100, 100, 100)
+        left = "SELECT count(*) FROM embeddings WHERE vector = ?"
+        assert rc.inner.core.store.db.read(lambda c: c.select(left, [zeros])) == [(0,)]
+        found = rc.memories.search("note number 7", mode="dense", limit=1).results
+        assert found[0].memory.content == "note number 7"
+
+
+def test_all_vectors_are_made_again_once_through_a_restart(home: Any) -> None:
+    with home.open() as rc:
+        rc.memories.add_many([f"note number {n}" for n in range(200)])
+        job = rc.backfill("embeddings", everything=True, rows_per_second=200)
+        until(lambda: rc.memories.job(job.id).done, "the first step", accept=lambda rows: rows >= 64)
+    with home.open() as rc:
+        hurry(rc)
+        ended = done(rc, job)
+        assert (ended.done, ended.total) == (200, 200)
 
 
 def test_summaries_of_times_when_none_were_made_and_of_an_earlier_version(home: Any) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from memoranda.errors import EmbedderUnavailable, IndexUnavailable, MemorandaError
 from memoranda.store.core import COMPACT_JOB, EMBED_JOB, OPERATOR_TENANT, Core
 from memoranda.store.jobs import Postponed, Run
+from memoranda.store.rows import Record
 
 log = logging.getLogger("memoranda.maintenance")
 REPAIR_JOB = "store.repair"
@@ -87,7 +88,7 @@ class Upkeep:
 
     async def _ask(self, tenant: str, until: float) -> None:
         """Enqueue the job; if one is running already, the next rows enqueue again."""
-        payload = {"reuse": True, "rows_per_second": None, "total": None}
+        payload = {"rows_per_second": None, "total": None}
         id_ = await self.core.jobs.enqueue(tenant, EMBED_JOB, payload, dedup_key="embeddings", delay=SOON)
         job = await self.core.jobs.get(tenant, id_)
         if job.state != "queued" and self._asked.get(tenant) == until:
@@ -100,7 +101,7 @@ class Upkeep:
             await asyncio.sleep(SOON)
             if not await self.core.threads.run(store.pending_rows, run.tenant, store.space, 1):
                 return
-            payload = {"reuse": True, "rows_per_second": None, "total": None}
+            payload = {"rows_per_second": None, "total": None}
             if await self.core.jobs.enqueue(run.tenant, EMBED_JOB, payload, dedup_key="embeddings") != run.id:
                 return
 
@@ -131,19 +132,23 @@ class Upkeep:
         task.add_done_callback(self._tasks.discard)
 
     async def embed(self, run: Run) -> dict[str, Any]:
-        """Make the pending vectors of a tenant, oldest first; a step is 64 rows. While the embedder does not answer it
-        waits, however long that takes."""
+        """Make the pending vectors of a tenant, or with `upto` those of all rows up to this seq again, oldest first; a
+        step is 64 rows. While the embedder does not answer it waits, however long that takes."""
         rate = run.payload.get("rows_per_second")
         total = run.total if run.total is not None else run.payload.get("total")
         step = max(1, min(STEP, int(rate))) if rate else STEP
-        store = self.core.store
+        store, upto = self.core.store, run.payload.get("upto")
+
+        def read() -> list[Record]:
+            if upto is None:
+                return store.pending_rows(run.tenant, store.space, step)
+            return store.rows_between(run.tenant, int(run.cursor or 0), upto, step)
+
         done = run.done
-        while rows := await self.core.threads.run(store.pending_rows, run.tenant, store.space, step):
+        while rows := await self.core.threads.run(read):
             began = self.loop.time()
             try:
-                await self.core.ingest.embed_pending(
-                    rows, run.tenant, reuse=bool(run.payload.get("reuse", True))
-                )
+                await self.core.ingest.embed_pending(rows, run.tenant, reuse=upto is None)
             except EmbedderUnavailable as exc:
                 raise Postponed(str(exc), RETRY_AFTER) from exc
             done += len(rows)

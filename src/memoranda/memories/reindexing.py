@@ -29,9 +29,13 @@ async def reembed(core: Core, subject: Subject, *, everything: bool, rows_per_se
         return await _start(
             core, OPERATOR_TENANT, REMODEL_JOB, {"rows_per_second": rows_per_second}, REMODEL_KEY
         )
-    pending = await core.threads.run(core.store.mark_pending, subject.tenant_id, everything)
-    payload = {"reuse": not everything, "rows_per_second": rows_per_second, "total": pending}
-    return await _start(core, subject.tenant_id, EMBED_JOB, payload, "embeddings")
+    tenant, pace = subject.tenant_id, {"rows_per_second": rows_per_second}
+    if everything:
+        upto, total = await core.threads.run(core.store.extent, tenant)
+        payload = {**pace, "upto": upto, "total": total}
+        return await _start(core, tenant, EMBED_JOB, payload, "every embedding")
+    payload = {**pace, "total": await core.threads.run(core.store.mark_pending, tenant)}
+    return await _start(core, tenant, EMBED_JOB, payload, "embeddings")
 
 
 async def move_index(core: Core, subject: Subject, to: str) -> Job:

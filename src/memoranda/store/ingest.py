@@ -208,8 +208,9 @@ class Ingest:
         *,
         embedder: Embedder | None = None,
     ) -> int:
-        """Embed rows whose embeddings are pending and store the vectors; return the number of rows settled. `embedder`
-        is that of the next model during a migration; None is the current one.
+        """Embed rows whose embeddings are pending, or are made again, and store the vectors; return the number of rows
+        settled. With `reuse`, texts whose vectors are stored are not embedded. `embedder` is that of the next model
+        during a migration; None is the current one.
 
         Raises:
             EmbedderUnavailable: the model still does not answer; nothing changed.

@@ -20,7 +20,7 @@ from memoranda.indexes.vector.base import Index
 from memoranda.storage.sql.base import Connection, Database, Row
 from memoranda.store.changes import Applied, Outcome, Put, Settled, blob, text_key
 from memoranda.store.index_sync import Derived, Live, Mirror
-from memoranda.store.rows import CHUNK, Record, fetch, fetch_ids
+from memoranda.store.rows import CHUNK, Record, fetch, fetch_ids, newer_than
 from memoranda.store.transaction import Cascade, Edit, Spaces, Writing, known_texts
 from memoranda.store.validation import Draft
 from memoranda.text.json import compact_json
@@ -120,6 +120,20 @@ class Store:
             return list(fetch(c, tenant, seqs).values())
 
         return self.db.read(read, tenant)
+
+    def extent(self, tenant: str) -> tuple[int, int]:
+        """Return the seq of a tenant's newest row, and the number of its rows."""
+
+        def read(c: Connection) -> tuple[int, int]:
+            newest, count = c.one("newest", [tenant, 1]), c.one("count_memories", [tenant])
+            return int(newest[0]) if newest else 0, int(count[0]) if count else 0
+
+        return self.db.read(read, tenant)
+
+    def rows_between(self, tenant: str, after: int, upto: int, limit: int) -> list[Record]:
+        """Return at most `limit` rows beyond the seq `after`, and not beyond `upto`, oldest first."""
+        rows = self.db.read(lambda c: newer_than(c, tenant, 0, after, limit), tenant)
+        return [row for row in rows if row.seq <= upto]
 
     def pending_in(self, space: int) -> dict[str, int]:
         """Return the number of rows whose embeddings in a space are pending, by tenant."""
@@ -361,12 +375,11 @@ class Store:
 
         return self._write(tenant, work)
 
-    def mark_pending(self, tenant: str, everything: bool) -> int:
-        """Mark the embeddings of rows as pending: of those without vectors, or of all. Return how many are pending."""
-        statement = "add_all_pending" if everything else "add_missing_pending"
+    def mark_pending(self, tenant: str) -> int:
+        """Mark the embeddings of rows without vectors as pending. Return how many are pending."""
 
         def mark(first: int, last: int, c: Connection) -> int:
-            return c.run(statement, [self.space, tenant, first, last])
+            return c.run("add_missing_pending", [self.space, tenant, first, last])
 
         self._by_pages(tenant, mark, PAGE)
         self.count_pending()

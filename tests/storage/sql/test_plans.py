@@ -22,7 +22,7 @@ from memoranda.types import Selection, Subject
 
 WALKS = {
     "has_embedding",
-    "count_memories", "stats_by_kind", "count_embeddings", "add_missing_pending", "add_all_pending",
+    "count_memories", "stats_by_kind", "count_embeddings", "add_missing_pending",
     "drop_foreign_spaces", "page_end", "drop_removals", "count_pending", "list_jobs", "drop_ended_jobs", "tenants",
     "spaces", "release_jobs", "add_space", "next_job_at", "count_jobs", "pending_embeddings", "removals_after",
     "unsettled_before", "settle_before",

@@ -144,11 +144,6 @@ SELECT 1 FROM memories m WHERE EXISTS (SELECT 1 FROM embeddings WHERE space = ?1
     WHERE e.tenant_id = m.tenant_id AND e.seq = m.seq AND s.model = ?2
 ) LIMIT 1
 
--- name: add_all_pending
-INSERT INTO unembedded (tenant_id, space, seq)
-SELECT tenant_id, ?1, seq FROM memories WHERE tenant_id = ?2 AND seq > ?3 AND seq <= ?4
-ON CONFLICT DO NOTHING
-
 -- name: drop_foreign_spaces
 DELETE FROM embeddings WHERE tenant_id = ?2 AND space <> ?1 AND seq > ?3 AND seq <= ?4
 
