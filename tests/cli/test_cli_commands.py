@@ -268,9 +268,33 @@ def test_errors_are_sentences(run: Any, words: list[str], code: int, said: str, 
         ["backfill"],
         ["usage"],
         ["switches"],
+        ["update", "mem_1", "--content", "text"],
+        ["delete", "mem_1", "mem_2"],
+        ["facts", "extract", "s1"],
+        ["facts", "consolidate"],
+        ["facts", "confirm", "mem_1"],
+        ["facts", "undo", "mem_1"],
+        ["facts", "sweep"],
+        ["sessions", "summarize", "s1"],
+        ["sessions", "close", "s1"],
+        ["sessions", "delete", "s1"],
+        ["sessions", "update-message", "s1", "msg_1", "text"],
+        ["sessions", "delete-message", "s1", "msg_1"],
+        ["files", "delete", "file_1", "file_2"],
+        ["stores", "attach", "manuals", "file_1"],
+        ["stores", "detach", "manuals", "file_1"],
+        ["stores", "delete", "manuals"],
+        ["reindex"],
+        ["reindex", "--all"],
+        ["reindex", "--rebuild"],
+        ["reindex", "--to", "memory:"],
+        ["backfill", "embeddings"],
+        ["backfill", "summaries"],
+        ["backfill", "query-logs"],
+        ["compact"],
     ],
 )
-def test_a_command_that_reads_creates_no_folder(run: Any, words: list[str], tmp_path: Path) -> None:
+def test_a_command_on_existing_rows_creates_no_folder(run: Any, words: list[str], tmp_path: Path) -> None:
     failed = run(*words, "--data", "mistyped")
     assert failed.exit_code == 1
     assert failed.stdout == ""
@@ -281,7 +305,7 @@ def test_a_command_that_reads_creates_no_folder(run: Any, words: list[str], tmp_
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_command_that_reads_needs_a_database_only_where_one_is_kept(run: Any, tmp_path: Path) -> None:
+def test_a_command_on_existing_rows_needs_a_database_only_where_one_is_kept(run: Any, tmp_path: Path) -> None:
     assert run("search", "key", "--data", ":memory:").exit_code == 0
     (tmp_path / "new").mkdir()
     assert "there is no data folder at new" in run("list", "--data", "new").stderr
@@ -297,9 +321,13 @@ def test_a_command_that_reads_needs_a_database_only_where_one_is_kept(run: Any, 
         ["switches", "--switch", "extraction=off"],
         ["ask", "key", "--session", "s1"],
         ["sessions", "add", "s1", "text"],
+        ["files", "upload", "text.txt"],
+        ["stores", "create", "manuals"],
+        ["index", "text.txt"],
     ],
 )
-def test_a_command_that_writes_creates_the_folder(run: Any, words: list[str], tmp_path: Path) -> None:
+def test_a_command_that_adds_rows_creates_the_folder(run: Any, words: list[str], tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("some text")
     written = run(*words, "--data", "new")
     assert written.exit_code == 0, written.stderr
     assert (tmp_path / "new" / "memoranda.db").exists()

@@ -14,7 +14,7 @@ from memoranda.errors import InvalidInput
 from memoranda.types import Kind, MemoryFields
 
 
-@common_options()
+@common_options(creates_folder=True)
 def add(
     invocation: Invocation,
     content: Annotated[

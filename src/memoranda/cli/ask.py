@@ -27,7 +27,7 @@ DELTAS = ("response.output_text.delta", "response.refusal.delta")
 RESULTS = "file_search_call.results"
 
 
-@common_options(reads=True, writes_with="session")
+@common_options(creates_folder_with="session")
 def ask(
     invocation: Invocation,
     question: Annotated[str, typer.Argument(help="What you want to know, in your own words.")],

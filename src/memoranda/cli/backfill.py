@@ -17,7 +17,7 @@ app = group()
 
 
 @app.callback()
-@common_options(reads=True)
+@common_options()
 def backfill(invocation: Invocation, context: typer.Context) -> None:
     """Make what is missing of what is there already: embeddings, summaries, query-logs.
 

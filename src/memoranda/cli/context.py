@@ -12,7 +12,7 @@ from memoranda.cli.options import AnyScope, Kinds, ScopeId, kinds_of, moment, sc
 from memoranda.cli.output import emit, plain, say, say_degraded, say_evidence
 
 
-@common_options(reads=True)
+@common_options()
 def context(
     invocation: Invocation,
     question: Annotated[str, typer.Argument(help="What a model is to be asked.")],

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memoranda.memories.transfer import Imported
 
 
-@common_options(reads=True)
+@common_options()
 def export(
     invocation: Invocation,
     output: Annotated[
@@ -63,7 +63,7 @@ def export(
     invocation.show({"memories": count, "output": str(output)}, f"{count} memories written to {output}")
 
 
-@common_options()
+@common_options(creates_folder=True)
 def import_(
     invocation: Invocation,
     source: Annotated[

@@ -20,7 +20,7 @@ app = group()
 
 
 @app.callback()
-@common_options(reads=True)
+@common_options()
 def facts(invocation: Invocation, context: typer.Context) -> None:
     """List facts, show where they come from, and undo changes of them."""
     if context.invoked_subcommand is None:
@@ -28,7 +28,7 @@ def facts(invocation: Invocation, context: typer.Context) -> None:
 
 
 @app.command("list")
-@common_options(reads=True)
+@common_options()
 @selection_options(without=("kind", "filter_", "source"))
 def list_(
     invocation: Invocation,
@@ -79,7 +79,7 @@ def consolidate(invocation: Invocation, scope: AnyScope = None, scope_id: ScopeI
 
 
 @app.command("timeline")
-@common_options(reads=True)
+@common_options()
 def timeline(
     invocation: Invocation,
     scope: AnyScope = None,
@@ -107,7 +107,7 @@ def timeline(
 
 
 @app.command("history")
-@common_options(reads=True)
+@common_options()
 def history(invocation: Invocation, id_: Id) -> None:
     """Show the versions of a fact: when each holds, and what became of it."""
     versions = invocation.product.facts.history(id_)

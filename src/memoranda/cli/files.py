@@ -22,7 +22,7 @@ app = group()
 
 
 @app.callback()
-@common_options(reads=True)
+@common_options()
 def files(invocation: Invocation, context: typer.Context) -> None:
     """List the uploaded files; upload, show, download and delete them."""
     if context.invoked_subcommand is None:
@@ -30,7 +30,7 @@ def files(invocation: Invocation, context: typer.Context) -> None:
 
 
 @app.command("list")
-@common_options(reads=True)
+@common_options()
 def list_(invocation: Invocation, limit: Limit = 100, after: After = None, order: Order = "desc") -> None:
     """List the uploaded files, newest first."""
     _list(invocation, limit, after, order)
@@ -42,7 +42,7 @@ def _list(invocation: Invocation, limit: int, after: str | None, order: str) -> 
 
 
 @app.command("show")
-@common_options(reads=True)
+@common_options()
 def show(invocation: Invocation, id_: Id) -> None:
     """Show a file: its name, size, type and checksum."""
     file = invocation.knowledge.files.get(id_)
@@ -50,7 +50,7 @@ def show(invocation: Invocation, id_: Id) -> None:
 
 
 @app.command("upload")
-@common_options()
+@common_options(creates_folder=True)
 def upload(
     invocation: Invocation,
     path: Annotated[Path, typer.Argument(help="The file.")],
@@ -64,7 +64,7 @@ def upload(
 
 
 @app.command("download")
-@common_options(reads=True)
+@common_options()
 def download(
     invocation: Invocation,
     id_: Id,
@@ -90,10 +90,11 @@ def delete(
     invocation: Invocation, ids: Annotated[list[str], typer.Argument(metavar="ID...", help="The files.")]
 ) -> None:
     """Delete files; they leave every vector store, too."""
+    files = invocation.knowledge.files  # opened outside of `try`: a missing folder is not a missing file
     deleted, missing = list[str](), list[str]()
     for id_ in dict.fromkeys(ids):
         try:
-            invocation.knowledge.files.delete(id_)
+            files.delete(id_)
             deleted.append(id_)
         except NotFound as exc:
             missing.append(str(exc))

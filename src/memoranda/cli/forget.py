@@ -13,7 +13,7 @@ from memoranda.errors import InvalidInput
 from memoranda.types import ForgetFields, ForgetPreview, Receipt, SelectionFields
 
 
-@common_options(reads=True)
+@common_options()
 @selection_options(without=("as_of", "archived"))
 def forget(
     invocation: Invocation,

@@ -22,7 +22,7 @@ from memoranda.cli.progress import bar
 SIZE, OVERLAP = 512, 50
 
 
-@common_options()
+@common_options(creates_folder=True)
 def index(
     invocation: Invocation,
     paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files and folders.")],

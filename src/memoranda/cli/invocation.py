@@ -55,8 +55,8 @@ class Invocation:
         as_json: Json = False,
     ) -> None:
         self.data, self.config_file, self.settings, self.as_json = data, config, settings, as_json
-        self.reads = False
-        """True if the command requires an existing data folder."""
+        self.creates_folder = False
+        """True if the command creates a data folder that does not exist; the others refuse one."""
         self._resources = ExitStack()
 
     def __enter__(self) -> Self:
@@ -82,9 +82,9 @@ class Invocation:
 
         Raises:
             FolderInUse: another process has the folder open and serves nothing.
-            NotFound: the command only reads, and there is no data folder.
+            NotFound: there is no data folder, and the command does not create one.
         """
-        if self.reads:
+        if not self.creates_folder:
             require_folder(self.config)
         return self._resources.enter_context(open_product(self.config))
 
@@ -123,12 +123,13 @@ SELECTION = inspect.signature(selection_of, eval_str=True).parameters
 
 
 def common_options(
-    *, json: bool = True, reads: bool = False, writes_with: str = ""
+    *, json: bool = True, creates_folder: bool = False, creates_folder_with: str = ""
 ) -> Callable[[Command], Callable[..., None]]:
     """Return a decorator that gives a command the common options, without `--json` if `json` is false.
 
     A command takes an `Invocation` as its first argument. In its place, typer sees the common options after the
-    command's own. With `reads`, the command requires an existing data folder, unless the option `writes_with` is given.
+    command's own. A product of a data folder that does not exist is refused, unless `creates_folder` is true or the
+    option that `creates_folder_with` names is given.
     """
     options = [option for name, option in OPTIONS.items() if json or name != "as_json"]
 
@@ -137,7 +138,7 @@ def common_options(
         def run(**values: Any) -> None:
             common = {option.name: values.pop(option.name) for option in options}
             with Invocation(**common) as invocation:
-                invocation.reads = reads and not values.get(writes_with)
+                invocation.creates_folder = creates_folder or bool(values.get(creates_folder_with))
                 command(invocation, **values)
 
         signature = inspect.signature(command, eval_str=True)

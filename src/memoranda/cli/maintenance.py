@@ -11,6 +11,7 @@ from memoranda.app import blocking
 from memoranda.cli.invocation import Invocation, common_options
 from memoranda.cli.options import Places, ScopeId, scope_of
 from memoranda.cli.output import rows, say
+from memoranda.cli.product import require_folder
 from memoranda.cli.progress import bar
 from memoranda.errors import MemorandaError
 from memoranda.types import Job
@@ -18,7 +19,7 @@ from memoranda.types import Job
 POLL_SECONDS = 0.1
 
 
-@common_options(reads=True)
+@common_options()
 def stats(invocation: Invocation, scope: Places = None, scope_id: ScopeId = None) -> None:
     """Count what is remembered: by kind, and whether every index has it. With --scope, one scope by kind."""
     counts = invocation.memories.stats(scope=scope_of(scope, scope_id, any_id=True))
@@ -64,6 +65,7 @@ def reindex(
 
 
 def _rebuild_indexes(invocation: Invocation) -> None:
+    require_folder(invocation.config)
     with blocking.open(config=invocation.config) as product:
         counts = product.inner.core.store.derived.rebuild()
     invocation.show(

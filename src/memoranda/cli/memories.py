@@ -17,7 +17,7 @@ from memoranda.types import ChangeFields, FacetValue, Kind, Memory, SelectionFie
 Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="The ids of memories.")]
 
 
-@common_options(reads=True)
+@common_options()
 def get(invocation: Invocation, ids: Ids) -> None:
     """Show memories by id, with all their fields."""
     found, missing = get_memories(invocation.memories, ids)
@@ -48,7 +48,7 @@ def report_missing(ids: list[str]) -> None:
         raise typer.Exit(1)
 
 
-@common_options(reads=True)
+@common_options()
 @selection_options()
 def list_(
     invocation: Invocation,
@@ -63,7 +63,7 @@ def list_(
     invocation.show_page(page, memory_line, "no memories")
 
 
-@common_options(reads=True)
+@common_options()
 @selection_options()
 def facets(invocation: Invocation, *, selection: SelectionFields, limit: Limit = 20) -> None:
     """Count memories by kind, scope, source, tag and month."""
@@ -122,10 +122,11 @@ def update(
 @common_options()
 def delete(invocation: Invocation, ids: Ids) -> None:
     """Delete memories by id. To erase every trace of a person or a text, use forget."""
+    memories = invocation.memories  # opened outside of `try`: a missing folder is not a missing memory
     deleted, missing = list[str](), list[str]()
     for id_ in dict.fromkeys(ids):
         try:
-            invocation.memories.delete(id_)
+            memories.delete(id_)
             deleted.append(id_)
         except NotFound:
             missing.append(id_)
@@ -133,7 +134,7 @@ def delete(invocation: Invocation, ids: Ids) -> None:
     report_missing(missing)
 
 
-@common_options(reads=True)
+@common_options()
 def duplicates(
     invocation: Invocation,
     scope: AnyScope = None,

@@ -17,7 +17,7 @@ from memoranda.types import SearchFields, SearchResult
 Mode = Literal["hybrid", "dense", "words"]
 
 
-@common_options(reads=True)
+@common_options()
 def search(
     invocation: Invocation,
     query: Annotated[str, typer.Argument(help="What to look for, in your own words.")],

@@ -24,7 +24,7 @@ app = group()
 
 
 @app.callback()
-@common_options(reads=True)
+@common_options()
 def sessions(invocation: Invocation, context: typer.Context) -> None:
     """List sessions; show, summarize, close and delete them."""
     if context.invoked_subcommand is None:
@@ -32,7 +32,7 @@ def sessions(invocation: Invocation, context: typer.Context) -> None:
 
 
 @app.command("list")
-@common_options(reads=True)
+@common_options()
 def list_(
     invocation: Invocation,
     channel: Annotated[str | None, typer.Option(metavar="ID", help="Only of this channel.")] = None,
@@ -69,7 +69,7 @@ def _list(invocation: Invocation, fields: dict[str, Any]) -> None:
 
 
 @app.command("show")
-@common_options(reads=True)
+@common_options()
 def show(invocation: Invocation, id_: Id) -> None:
     """Show a session, with its summary."""
     session = invocation.product.sessions.get(id_)
@@ -77,7 +77,7 @@ def show(invocation: Invocation, id_: Id) -> None:
 
 
 @app.command("messages")
-@common_options(reads=True)
+@common_options()
 def messages(
     invocation: Invocation, id_: Id, limit: Limit = 100, after: After = None, order: Order = "asc"
 ) -> None:
@@ -87,7 +87,7 @@ def messages(
 
 
 @app.command("add")
-@common_options()
+@common_options(creates_folder=True)
 def add(
     invocation: Invocation,
     id_: Id,

@@ -23,7 +23,7 @@ app = group()
 
 
 @app.callback()
-@common_options(reads=True)
+@common_options()
 def stores(invocation: Invocation, context: typer.Context) -> None:
     """List the vector stores; make, show, fill and delete them."""
     if context.invoked_subcommand is None:
@@ -31,7 +31,7 @@ def stores(invocation: Invocation, context: typer.Context) -> None:
 
 
 @app.command("list")
-@common_options(reads=True)
+@common_options()
 def list_(invocation: Invocation) -> None:
     """List the vector stores."""
     _list(invocation)
@@ -45,7 +45,7 @@ def _list(invocation: Invocation) -> None:
 
 
 @app.command("create")
-@common_options()
+@common_options(creates_folder=True)
 def create(
     invocation: Invocation,
     name: Annotated[str, typer.Argument(help="Its name.")],
@@ -57,7 +57,7 @@ def create(
 
 
 @app.command("show")
-@common_options(reads=True)
+@common_options()
 def show(invocation: Invocation, store: Store) -> None:
     """Show a vector store, with all its fields."""
     vector_store = find_store(invocation.knowledge, store)
@@ -65,7 +65,7 @@ def show(invocation: Invocation, store: Store) -> None:
 
 
 @app.command("text")
-@common_options(reads=True)
+@common_options()
 def text(invocation: Invocation, store: Store, file: File) -> None:
     """Print the text that was read out of a file in a vector store."""
     vector_store = find_store(invocation.knowledge, store)
@@ -102,7 +102,7 @@ def detach(invocation: Invocation, store: Store, file: File) -> None:
 
 
 @app.command("files")
-@common_options(reads=True)
+@common_options()
 def files(
     invocation: Invocation,
     store: Store,

@@ -15,7 +15,7 @@ from memoranda.sessions.switches import NAMES, SwitchFields, SwitchState
 VALUES = {"on": True, "off": False, "default": None}
 
 
-@common_options(reads=True, writes_with="changes")
+@common_options(creates_folder_with="changes")
 def switches(
     invocation: Invocation,
     channel: Annotated[

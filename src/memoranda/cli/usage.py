@@ -17,7 +17,7 @@ from memoranda.store.usage import COUNTS
 SHORT = ("times", "calls", "in", "out", "texts", "embedded")
 
 
-@common_options(reads=True, writes_with="limit")
+@common_options(creates_folder_with="limit")
 def usage(
     invocation: Invocation,
     since: Annotated[

@@ -33,7 +33,7 @@ from memoranda.validation import convert
 FORM = '{"query": "...", "relevant": ["id of a memory"]}'
 
 
-@common_options(reads=True)
+@common_options()
 def own(
     invocation: Invocation,
     file: Annotated[Path, typer.Argument(help=f"A JSON object a line: {FORM}.")],
