@@ -10,7 +10,7 @@ import typer
 
 from memoranda.cli.find_store import all_stores, find_store
 from memoranda.cli.invocation import Invocation, common_options
-from memoranda.cli.options import Scope, ScopeId, scope_of
+from memoranda.cli.options import Scope, ScopeId, scope_of, some_text
 from memoranda.cli.output import emit, plain, say, say_degraded, say_evidence
 from memoranda.cli.product import Knowledge, Product
 from memoranda.cli.sources import Sources, source_lines, sources_of
@@ -30,7 +30,9 @@ RESULTS = "file_search_call.results"
 @common_options(creates_folder_with="session")
 def ask(
     invocation: Invocation,
-    question: Annotated[str, typer.Argument(help="What you want to know, in your own words.")],
+    question: Annotated[
+        str, typer.Argument(help="What you want to know, in your own words.", callback=some_text)
+    ],
     store: Annotated[
         list[str] | None,
         typer.Option(

@@ -8,14 +8,14 @@ import typer
 
 from memoranda.cli.find_store import find_store
 from memoranda.cli.invocation import Invocation, common_options
-from memoranda.cli.options import AnyScope, Kinds, ScopeId, kinds_of, moment, scope_of
+from memoranda.cli.options import AnyScope, Kinds, ScopeId, kinds_of, moment, scope_of, some_text
 from memoranda.cli.output import emit, plain, say, say_degraded, say_evidence
 
 
 @common_options()
 def context(
     invocation: Invocation,
-    question: Annotated[str, typer.Argument(help="What a model is to be asked.")],
+    question: Annotated[str, typer.Argument(help="What a model is to be asked.", callback=some_text)],
     scope: AnyScope = None,
     scope_id: ScopeId = None,
     store: Annotated[

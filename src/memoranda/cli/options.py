@@ -186,6 +186,13 @@ def pairs(given: list[str] | None, flag: str) -> dict[str, Any]:
     return values
 
 
+def some_text(given: str) -> str:
+    """Return an argument that holds some text; a blank one is refused."""
+    if not given.strip():
+        raise typer.BadParameter("must hold some text")
+    return given
+
+
 def json_object(text: str | None, flag: str) -> dict[str, Any] | None:
     """Return a JSON object given as text."""
     if text is None:
