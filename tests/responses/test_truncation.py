@@ -35,9 +35,13 @@ def test_an_input_that_brings_its_history_is_cut_where_it_may_be(desk: Any) -> N
 @pytest.mark.parametrize("truncation", [None, "disabled", "auto"])
 def test_truncation_is_not_named_where_it_does_not_help(desk: Any, truncation: str | None) -> None:
     with desk.set("model", context_tokens=2_000):
-        with pytest.raises(ContextTooLong, match=r"tokens, and the model reads 2000; shorten it$"):
+        with pytest.raises(
+            ContextTooLong, match=r"answer; the context of the model is 2000 tokens: shorten it$"
+        ):
             desk.create("word " * 3_000, truncation=truncation)
-        with pytest.raises(ContextTooLong, match=r"tokens, and the model reads 2000; shorten it$"):
+        with pytest.raises(
+            ContextTooLong, match=r"answer; the context of the model is 2000 tokens: shorten it$"
+        ):
             desk.create([*TURNS, {"role": "user", "content": "word " * 3_000}], truncation=truncation)
 
 

@@ -52,7 +52,7 @@ def test_a_message_that_is_too_long_is_to_be_shortened(opened: Callable[..., Any
                 "context_length_exceeded",
                 "messages",
             )
-            assert error["message"].endswith("tokens, and the model reads 2000; shorten it")
+            assert error["message"].endswith("answer; the context of the model is 2000 tokens: shorten it")
 
 
 def test_what_a_tenant_has_spent_is_said_as_to_every_client(

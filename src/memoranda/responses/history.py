@@ -91,9 +91,7 @@ def fit(
     if past.tokens <= budget:
         return past
     if truncation != "auto":
-        earlier = " with what came before" if past.tokens else ""
-        says = f"is {used_tokens + past.tokens} tokens{earlier}, and the model reads {limit}; shorten it"
-        raise ContextTooLong("input", says)
+        raise _too_long(used_tokens + past.tokens, limit, "earlier turns, " if past.tokens else "")
     summary = past.summary
     summary_tokens = 0 if summary is None else summary.token_count
     start, tokens = fitting(past.items, budget - summary_tokens, new, encoding)
@@ -102,7 +100,7 @@ def fit(
         if summary_tokens > budget or bare[0] < len(past.items):
             (start, tokens), summary, summary_tokens = bare, None, 0
     if tokens > budget:
-        raise ContextTooLong("input", f"is {used_tokens} tokens, and the model reads {limit}; shorten it")
+        raise _too_long(used_tokens, limit)
     items = past.items[start:]
     turns = len(starts_of(items))
     return msgspec.structs.replace(
@@ -113,6 +111,13 @@ def fit(
         tokens=tokens + summary_tokens,
         dropped=past.dropped + past.turns - turns,
     )
+
+
+def _too_long(tokens: int, limit: int, past: str = "") -> ContextTooLong:
+    """Return the error for a request of so many tokens; `past` names an earlier part of them."""
+    parts = f"with instructions, tools, {past}and the reserve for the answer"
+    says = f"is {tokens} tokens {parts}; the context of the model is {limit} tokens: shorten it"
+    return ContextTooLong("input", says)
 
 
 class StoredPast(msgspec.Struct, frozen=True):
