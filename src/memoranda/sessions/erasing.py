@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from memoranda.sessions.editing import remove_messages
 from memoranda.sessions.following import Following
 from memoranda.sessions.joining import JOIN_JOB
-from memoranda.sessions.keeping import rollup_of
+from memoranda.sessions.keeping import rollup_ids
 from memoranda.sessions.records import MessageRow, messages_by_id, sessions_by_id, texts_of
 from memoranda.sessions.values import name_of
 from memoranda.storage.sql.base import Connection
@@ -98,11 +98,11 @@ async def erase_summaries(following: Following, run: Forgetting) -> None:
         ids = []
         for _, id_, metadata, facts_failure, summary, failure, participants, *listed in page:
             kept = text.within(facts_failure) or text.within_json(metadata)
-            told = text.within(summary, failure) or text.within_json(*listed)
-            if not told and text.within_json(participants):
-                told = text.within(*await _gone(run, id_, participants))
+            mentioned = text.within(summary, failure) or text.within_json(*listed)
+            if not mentioned and text.within_json(participants):
+                mentioned = text.within(*await _gone(run, id_, participants))
             # a preview assumes that the rest is cleared with the messages
-            if kept or (told and (run.erasing or id_ not in run.shortened)):
+            if kept or (mentioned and (run.erasing or id_ not in run.shortened)):
                 ids.append(id_)
         if ids:
             summaries = await run.threads.run(run.store.db.read, partial(_summaries, tenant, ids), tenant)
@@ -149,4 +149,6 @@ def _summaries_with(c: Connection, run: Preview, ids: Sequence[str]) -> list[Rec
 def _summaries(tenant: str, ids: Sequence[str], c: Connection) -> list[str]:
     """Return the ids of the summaries of sessions, and of the rollups that are withdrawn with them."""
     rows = sessions_by_id(c, tenant, ids).values()
-    return [id_ for row in rows if row.summary_id is not None for id_ in (row.summary_id, *rollup_of(c, row))]
+    return [
+        id_ for row in rows if row.summary_id is not None for id_ in (row.summary_id, *rollup_ids(c, row))
+    ]

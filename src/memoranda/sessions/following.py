@@ -9,7 +9,7 @@ from functools import partial
 from memoranda.clock import now_micros
 from memoranda.sessions import cutting
 from memoranda.sessions.closing import Closing
-from memoranda.sessions.keeping import rollup_of, stale, withdraw
+from memoranda.sessions.keeping import rollup_ids, schedule_rollups, withdraw
 from memoranda.sessions.records import (
     MessageRow,
     SessionRow,
@@ -80,8 +80,8 @@ class Following:
         """Withdraw the rollups that include a session."""
         if row.channel_id is None:
             return 0, 0
-        memories = fetch_ids(w.c, w.tenant, rollup_of(w.c, row))
-        stale(w, [row], now)
+        memories = fetch_ids(w.c, w.tenant, rollup_ids(w.c, row))
+        schedule_rollups(w, [row], now)
         return w.remove([memory.seq for memory in memories.values()])
 
     # --- changing ----------------------------------------------------------------------------------

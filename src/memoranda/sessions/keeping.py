@@ -34,9 +34,9 @@ def owner_of(row: SessionRow) -> str:
     return "" if len(texts_of(row.users)) > 1 else row.user_id or ""
 
 
-def stale(w: Writing, rows: Iterable[SessionRow], now: int) -> None:
-    """Mark the rollups of the weeks of these sessions, and those that were made of them, to be made again once a week
-    is over, after their summaries changed."""
+def schedule_rollups(w: Writing, rows: Iterable[SessionRow], now: int) -> None:
+    """Schedule the rollups of sessions whose summaries have changed: of their weeks, and of the weeks whose rollups
+    include them now. A rollup is due when its week is over, but not before `QUIET` has passed."""
     rolled = [row for row in rows if row.channel_id is not None]
     weeks = {(str(row.channel_id), owner_of(row), week_of(row.started_at)) for row in rolled}
     made = w.c.all("rollups_of", [w.tenant, compact_json([row.id for row in rolled])])
@@ -50,15 +50,15 @@ def withdraw(w: Writing, row: SessionRow, now: int) -> tuple[int, int]:
     if row.summary_id is None:
         return 0, 0
     w.c.run("clear_summary", [w.tenant, row.id])
-    ids = [row.summary_id, *rollup_of(w.c, row)]
-    stale(w, [row], now)
+    ids = [row.summary_id, *rollup_ids(w.c, row)]
+    schedule_rollups(w, [row], now)
     memories = fetch_ids(w.c, w.tenant, ids)
     return w.remove([memory.seq for memory in memories.values()])
 
 
-def rollup_of(c: Connection, row: SessionRow) -> list[str]:
-    """Return the ids of the rollups that were made of a session: another week's or owner's, if the session was theirs
-    then."""
+def rollup_ids(c: Connection, row: SessionRow) -> list[str]:
+    """Return the ids of the rollups that include a session. If its week or owner has changed since, these are rollups
+    of the earlier week or owner."""
     if row.channel_id is None:
         return []
     return [id_ for *_, id_ in c.all("rollups_of", [row.tenant_id, compact_json([row.id])])]

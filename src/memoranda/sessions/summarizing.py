@@ -18,7 +18,7 @@ from memoranda.errors import Conflict, ModelError, ModelUnavailable, SpendingLim
 from memoranda.sessions import records
 from memoranda.sessions.digests import Digest
 from memoranda.sessions.headers import session_header
-from memoranda.sessions.keeping import QUIET, derived_memory, stale
+from memoranda.sessions.keeping import QUIET, derived_memory, schedule_rollups
 from memoranda.sessions.records import MessageRow, SessionRow, texts_of
 from memoranda.sessions.rolling import Rolling
 from memoranda.sessions.summarizer import Telling
@@ -269,7 +269,7 @@ class Summarizing:
                 status = "summarized" if row.summary_id is not None else "closed"
                 w.c.run("settle_session", [status, w.tenant, row.id, row.rev])
                 counts["skipped"] += 1
-        stale(
+        schedule_rollups(
             w,
             [
                 there[result.row.id]

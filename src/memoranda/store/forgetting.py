@@ -364,12 +364,12 @@ async def erase_jobs(run: Erasure) -> None:
     everything = aim.everything and aim.whole and not aim.bound
     async for rows in run.pages("jobs", "seq, id, kind, payload, error, result", ("1 = 1", [])):
         ids, outcomes = [], []
-        for _, id_, kind, payload, *rest in rows:
-            if kind in COMPLETING or (payload == "{}" and not any(rest)):
+        for _, id_, kind, encoded, *rest in rows:
+            if kind in COMPLETING or (encoded == "{}" and not any(rest)):
                 continue
-            told = msgspec.json.decode(payload)
-            mentioned = text is not None and text.within(*_texts(told))
-            if mentioned or (everything and kind not in MAINTENANCE) or _about(run, told):
+            payload = msgspec.json.decode(encoded)
+            mentioned = text is not None and text.within(*_texts(payload))
+            if mentioned or (everything and kind not in MAINTENANCE) or _about(run, payload):
                 ids.append(id_)
             elif text is not None and text.within(*rest):
                 outcomes.append(id_)
