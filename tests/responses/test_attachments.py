@@ -108,7 +108,8 @@ def test_what_is_wrong_with_a_file_is_named(desk: Any, part: dict[str, Any], whe
 
 
 def test_a_file_in_an_item_that_is_added_to_a_conversation(desk: Any) -> None:
-    """It is told as one in a request is, and counted with its text."""
+    """The model reads the text and the image as those of a request, also after the file is deleted, and tokens of the
+    text are counted."""
     desk.script(ECHO)
     id_ = upload(desk, b"The boss is Ada. " * 100, "boss.txt")
     items = ask(

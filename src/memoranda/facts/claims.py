@@ -47,7 +47,7 @@ _SEIT = regex(
 class Claim(msgspec.Struct, frozen=True):
     """One value of one attribute of one subject, as stemmed terms. `single` attributes have one value at a time;
     `old` is the value that the sentence itself says is over; `over` means that `value` is; `now` that it was another
-    before; `owned` that the subject belongs to somebody (Mara's sister)."""
+    before; `owned` that the subject belongs to another person (Mara's sister)."""
 
     subject: frozenset[str]
     attribute: frozenset[str]

@@ -17,7 +17,7 @@ METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Readiness(msgspec.Struct, kw_only=True, tag_field="object", tag="readiness"):
-    """Whether the server can answer in full; `checks` says `ok` or what is wrong for rows, index and words."""
+    """The readiness of the server; `checks` has `ok`, or what is wrong, for rows, index and words."""
 
     ready: bool
     checks: dict[str, str]

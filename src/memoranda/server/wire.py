@@ -359,8 +359,8 @@ class KindPreview(msgspec.Struct, kw_only=True):
 
 
 class ForgetPreview(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.forget_preview"):
-    """What would be erased: `counts` by kind, as the receipt has them, without `vectors` and `jobs`; `kinds` are the
-    memories, the most numerous kind first; `files` are the names of as many files as there are examples of a kind."""
+    """The result of a preview: `counts` are those of the receipt, without `vectors` and `jobs`; `kinds` are memories by
+    kind, the most numerous kind first; `files` are the names of files, at most `examples` of them."""
 
     counts: dict[str, int]
     kinds: list[KindPreview]

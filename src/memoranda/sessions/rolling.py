@@ -125,8 +125,9 @@ def _keep(w: Writing, week: Week, rows: Sequence[SessionRow], digest: Digest | N
     w.draw(1)
     now = now_micros()
     there = sessions_by_id(w.c, w.tenant, [row.id for row in rows])
+    # A session that has changed may belong to another week now.
     if any(row.id not in there or there[row.id].summary_id != row.summary_id for row in rows):
-        return  # it may be in another week by now
+        return
     rollup = None if digest is None else rollup_memory(w.tenant, week, rows, digest, now)
     key = [w.tenant, week.channel_id, week.owner, week.week]
     previous = w.c.one("rollup_memory", key)

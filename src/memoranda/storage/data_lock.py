@@ -191,9 +191,8 @@ def in_use(folder: Path) -> FolderInUse:
     """Return the error for a folder that is locked, by another process or by this one."""
     content = _written(folder)
     url, pid = content.get("url"), content.get("pid", "unknown")
-    if (
-        pid == os.getpid() and os.path.realpath(folder) in _own
-    ):  # a container may have the same id as another one
+    # Processes in two containers may have the same id, so the id alone does not show that this process has the lock.
+    if pid == os.getpid() and os.path.realpath(folder) in _own:
         return FolderInUse(f"{folder} is open in this program already; use the object that has it open", url)
     fix = f"its server answers at {url}" if url else "stop it, or use another folder"
     return FolderInUse(f"{folder} is open in another process (pid {pid}); {fix}", url)

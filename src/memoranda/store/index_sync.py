@@ -226,8 +226,8 @@ class Derived:
         return missed
 
     def _keep(self, side: str, identity: str) -> None:
-        """Record that the index of this process is the one in step, between two writes of other processes, and that it
-        is being filled."""
+        """Record that the index of this process is the one that follows the rows, and that it is being filled. No write
+        of another process is under way meanwhile."""
 
         def work(c: Connection) -> None:
             c.one("draw_revs", [1])  # waits for writes that have begun
@@ -237,7 +237,7 @@ class Derived:
         self.db.write(work).result()
 
     def _note_filling(self, c: Connection, side: str) -> None:
-        """Record that an index that keeps no watermark is being filled: if this process dies, the next start does."""
+        """Record that an index without a watermark is being filled: if this process dies, the next start fills it."""
         if self.index_of(side).inside or self._elsewhere(side):
             self._filling[side] = secrets.token_hex(8)
             c.run("set_meta", [f"filling.{side}", self._filling[side]])

@@ -64,7 +64,7 @@ def _known(name: str, fields: Sequence[str]) -> str:
 
 
 def _as_scope(name: str, value: Any, fields: Sequence[str]) -> str:
-    """Return how a selection names what somebody wrote as `user_id`; nothing for other fields."""
+    """Return how a selection names what a caller passed as `user_id`; nothing for other fields."""
     place = name.removesuffix("_id")
     if place not in PLACES or "scopes" not in fields:
         return ""

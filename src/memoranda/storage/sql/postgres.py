@@ -203,7 +203,7 @@ class PostgresTransaction(Transaction):
                 self.written = row[0] if row else self.written
 
     def _resolve(self, xid: str, timeline: str, exc: psycopg.Error) -> None:
-        """Return if the transaction was committed.
+        """Check that the transaction was committed.
 
         Raises:
             psycopg.Error: it was not; `exc` again, so that the group is retried.

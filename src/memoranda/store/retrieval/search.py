@@ -346,8 +346,8 @@ class Recall:
 
 
 def _check_degradable(side: str, exc: BaseException) -> None:
-    """Return if a search may continue without a side: its index is unavailable, or its native code panicked (which is
-    no Exception). Raise any other exception again."""
+    """Log that a search continues without a side, if its index is unavailable or its native code panicked (which is no
+    Exception). Raise any other exception again."""
     if not isinstance(exc, IndexUnavailable) and type(exc).__name__ != "PanicException":
         raise exc
     log.warning("search goes on without the %s: %s", side, exc)
