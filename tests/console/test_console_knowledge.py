@@ -14,6 +14,7 @@ from support.console import BOOK, PHONE, index
 from support.pdf_files import page as content
 from support.pdf_files import pdf_of
 from support.server_process import Process
+from support.waiting import until
 
 from .conftest import Seen
 from .test_console_pages import WIDE
@@ -34,6 +35,11 @@ def store(page: Seen) -> str:
     """A new store's id."""
     made: str = page.api.post("/v1/vector_stores", json={"name": "Books"}).json()["id"]
     return made
+
+
+def in_progress(http: httpx.Client, store: str) -> int:
+    count: int = http.get(f"/v1/vector_stores/{store}").json()["file_counts"]["in_progress"]
+    return count
 
 
 def row(shown: Any, name: str) -> Any:
@@ -61,6 +67,58 @@ def test_upload_with_progress_a_failure_and_its_reason(page: Seen, store: str, t
     row(shown, "scan.pdf").wait_for(state="detached")
     left = page.api.get(f"/v1/vector_stores/{store}/files").json()["data"]
     assert [(one["filename"], one["status"]) for one in left] == [("garden.md", "completed")]
+
+
+@pytest.mark.parametrize("status", ["", "failed"])
+def test_a_file_that_fails_between_two_answers_shows_its_reason(page: Seen, store: str, status: str) -> None:
+    """Until the counts are answered the file is in progress, and then it has failed."""
+    index(page.api, store, {"scan.pdf": b"%PDF-1.4 broken"})
+    shown = page.open(f"/knowledge?store={store}&status={status}")
+    row(shown, "scan.pdf").locator(".reason").wait_for()
+    counted: list[Any] = []
+
+    def count(route: Any) -> None:
+        until(lambda: not in_progress(page.api, store), "the file has failed")
+        route.fulfill(response=route.fetch())
+        counted.append(route)
+
+    def files(route: Any) -> None:
+        if route.request.method == "POST" or counted:
+            route.fallback()
+            return
+        body = page.api.get(route.request.url).json()
+        rows = [{**one, "status": "in_progress", "last_error": None} for one in body["data"] if not status]
+        route.fulfill(json={**body, "data": rows})
+
+    shown.route(f"**/v1/vector_stores/{store}", count)
+    shown.route(f"**/v1/vector_stores/{store}/files*", files)
+    with shown.expect_response(lambda one: "/files?" in one.url):
+        row(shown, "scan.pdf").get_by_role("button", name="Try again").click()
+    until(lambda: shown.wait_for_timeout(50) or counted, "the files are counted")
+    row(shown, "scan.pdf").locator(".reason").wait_for(timeout=20_000)
+
+
+def test_files_are_fetched_again_after_an_answer_under_way(page: Seen, store: str) -> None:
+    index(page.api, store, {"first.pdf": b"%PDF-1.4 broken", "second.pdf": b"%PDF-1.4 broken"})
+    late: list[tuple[Any, Any]] = []
+
+    def files(route: Any) -> None:
+        if route.request.method != "GET" or late:
+            route.fallback()
+        else:
+            late.append((route, route.fetch()))
+
+    shown = page.open(f"/knowledge?store={store}")
+    row(shown, "second.pdf").locator(".reason").wait_for()
+    shown.route(f"**/v1/vector_stores/{store}/files*", files)
+    row(shown, "first.pdf").get_by_role("button", name="Try again").click()
+    until(lambda: shown.wait_for_timeout(20) or late, "the files are asked for")
+    row(shown, "second.pdf").get_by_role("button", name="Remove").click()
+    with shown.expect_response(lambda one: one.url.endswith(f"/v1/vector_stores/{store}")):
+        shown.locator("dialog").get_by_role("button", name="Delete", exact=True).click()
+    shown.wait_for_timeout(100)
+    late[0][0].fulfill(response=late[0][1])
+    row(shown, "second.pdf").wait_for(state="detached", timeout=20_000)
 
 
 def test_a_dropped_file_and_a_folder(page: Seen, store: str, tmp_path: Path) -> None:

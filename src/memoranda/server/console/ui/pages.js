@@ -4,7 +4,7 @@ import { get } from "../api.js";
 
 /**
  * @template R
- * @typedef {{ rows: R[], answer: AnyPage<R> | null, loading: boolean, error: import("../api.js").ApiError | null, ended: boolean, more: () => void, reload: () => void, refresh: () => Promise<void>, latest: () => Promise<import("../api.js").ApiError | null> }} Pages
+ * @typedef {{ rows: R[], answer: AnyPage<R> | null, loading: boolean, error: import("../api.js").ApiError | null, ended: boolean, more: () => void, reload: () => void, refresh: () => void, latest: () => Promise<import("../api.js").ApiError | null> }} Pages
  */
 
 const SIZE = 100;
@@ -20,10 +20,10 @@ const more = (page) => page.has_more ?? page.hasMore ?? false;
 
 /**
  * The rows of `path` as far as they are loaded. `more` fetches the next page, `reload` begins again, and `refresh`
- * fetches what is loaded once more while it stays shown. `latest` fetches the first page once more, for a list whose
- * newest rows come first, and answers what went wrong; what is shown stays. With `path` null nothing is loaded. `answer`
- * is the latest page with what it has beside its rows. With `stays` the rows of another query are shown until those of
- * this one arrive. `size` is the number of rows of a page.
+ * fetches what is loaded once more while it stays shown, after the answer to a request that is under way. `latest`
+ * fetches the first page once more, for a list whose newest rows come first, and answers what went wrong; what is shown
+ * stays. With `path` null nothing is loaded. `answer` is the latest page with what it has beside its rows. With `stays`
+ * the rows of another query are shown until those of this one arrive. `size` is the number of rows of a page.
  * @template {{ id: string }} R
  * @param {string | null} path
  * @param {import("../api.js").Query} [query]
@@ -37,7 +37,7 @@ export function usePages(path, query = {}, { stays = false, size = SIZE } = {}) 
     /** @returns {{ key: string, rows: R[], answer: AnyPage<R> | null, loading: boolean, error: import("../api.js").ApiError | null, ended: boolean }} */
     () => ({ key, rows: [], answer: null, loading: path !== null, error: null, ended: false }),
   );
-  const current = useRef({ abort: new AbortController(), busy: false });
+  const current = useRef({ abort: new AbortController(), busy: false, stale: false }); // stale: to be fetched once more after this
 
   /** @param {string | undefined} after @param {AbortSignal} abort @returns {Promise<import("../api.js").Result<AnyPage<R>>>} */
   const fetchPage = (after, abort) => get(/** @type {string} */ (path), { query: { ...query, limit: size, after }, abort });
@@ -54,7 +54,7 @@ export function usePages(path, query = {}, { stays = false, size = SIZE } = {}) 
       const result = await fetchPage(answer?.last_id ?? rows[rows.length - 1]?.id, mine.abort.signal);
       if (mine.abort.signal.aborted) return;
       if (!result.ok) {
-        mine.busy = false;
+        mine.busy = mine.stale = false;
         setState((old) => ({ ...old, loading: false, error: result.error }));
         return;
       }
@@ -62,13 +62,20 @@ export function usePages(path, query = {}, { stays = false, size = SIZE } = {}) 
       rows = [...rows, ...answer.data];
       ended = !more(result.data);
     }
-    mine.busy = false;
     setState({ key, rows, answer, loading: false, error: null, ended });
+    answered(mine, rows.length);
+  };
+
+  /** @param {typeof current.current} mine @param {number} shown */
+  const answered = (mine, shown) => {
+    const { stale } = mine;
+    mine.busy = mine.stale = false;
+    if (stale) void fetchOnto([], Math.max(1, shown));
   };
 
   useLayoutEffect(() => {
     if (path === null) return undefined;
-    const mine = { abort: new AbortController(), busy: false };
+    const mine = { abort: new AbortController(), busy: false, stale: false };
     current.current = mine;
     setState((old) => ({ key, rows: stays || old.key === key ? old.rows : [], answer: old.answer, loading: true, error: null, ended: false }));
     void fetchOnto([], 1);
@@ -81,16 +88,17 @@ export function usePages(path, query = {}, { stays = false, size = SIZE } = {}) 
       if (!state.ended && !state.error && !current.current.busy && state.rows.length > 0) void fetchOnto(state.rows, state.rows.length + 1);
     },
     reload: () => again((n) => n + 1),
-    refresh: async () => {
-      if (!current.current.busy) await fetchOnto([], Math.max(1, state.rows.length));
+    refresh: () => {
+      if (current.current.busy) current.current.stale = true;
+      else void fetchOnto([], Math.max(1, state.rows.length));
     },
     latest: async () => {
       const mine = current.current;
       if (path === null || mine.busy) return null;
       mine.busy = true;
       const result = await fetchPage(undefined, mine.abort.signal);
-      mine.busy = false;
       if (mine.abort.signal.aborted) return null;
+      answered(mine, state.rows.length);
       if (!result.ok) return result.error;
       const { data } = result.data;
       const seen = new Set(data.map((row) => row.id));

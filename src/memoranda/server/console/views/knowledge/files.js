@@ -20,7 +20,7 @@ export function FileStatus({ status }) {
   return html`<${Badge} tone=${TONES[status] ?? ""}>${t.knowledge.statuses[status] ?? status}<//>`;
 }
 
-/** @param {{ files: import("../../ui/pages.js").Pages<StoreFile>, filtered: boolean, openId: string | null, onChanged: () => Promise<void>, children: import("../../vendor/htm-preact.js").Child }} props */
+/** @param {{ files: import("../../ui/pages.js").Pages<StoreFile>, filtered: boolean, openId: string | null, onChanged: () => void, children: import("../../vendor/htm-preact.js").Child }} props */
 export function Files({ files, filtered, openId, onChanged, children }) {
   const narrow = useMedia("(max-width: 760px)");
   const [removing, setRemoving] = useState(/** @type {StoreFile | null} */ (null));
@@ -33,7 +33,7 @@ export function Files({ files, filtered, openId, onChanged, children }) {
   return html`<${VirtualList} label=${t.knowledge.list} rows=${files.rows} total=${files.ended ? files.rows.length : -1} height=${narrow ? 92 : 64} onEnd=${files.more} current=${openId}
       keyOf=${/** @param {StoreFile} file */ (file) => file.id}
       row=${/** @param {StoreFile} file */ (file) => html`<${Row} file=${file} open=${file.id === openId} onRetry=${() => attachAgain(file).then(onChanged)} onRemove=${() => setRemoving(file)} />`} />
-    ${removing && html`<${RemoveDialog} file=${removing} onClose=${() => setRemoving(null)} onRemoved=${() => { if (removing.id === openId) setQuery({ file: null, start: null, end: null, page: null, tab: null }); void onChanged(); }} />`}`;
+    ${removing && html`<${RemoveDialog} file=${removing} onClose=${() => setRemoving(null)} onRemoved=${() => { if (removing.id === openId) setQuery({ file: null, start: null, end: null, page: null, tab: null }); onChanged(); }} />`}`;
 }
 
 /** @param {{ file: StoreFile, open: boolean, onRetry: () => void, onRemove: () => void }} props */

@@ -42,7 +42,7 @@ export function Store({ id, query }) {
       <div class="fill pad"><${Loaded} of=${store}>${() => null}<//></div></div>`;
   }
   return html`<${DropTarget} className=${`page split ${fileId === null ? "" : "with-detail"}`} onFiles=${/** @param {import("./drop.js").Found[]} files */ (files) => take(id, files)}>
-    <${Shown} store=${store.data} path=${path} query=${query} reload=${store.reload} />
+    <${Shown} store=${store.data} path=${path} query=${query} loading=${store.loading} reload=${store.reload} />
     ${fileId !== null && html`<${Document} key=${fileId} store=${id} file=${fileId} query=${query} onClose=${close} />`}
   <//>`;
 }
@@ -57,21 +57,17 @@ function Back() {
   return html`<a class="icon-button" href=${address("knowledge")} aria-label=${t.knowledge.back} title=${t.knowledge.back}><${Icon} name="back" /></a>`;
 }
 
-/** @param {{ store: VectorStore, path: string, query: URLSearchParams, reload: () => void }} props */
-function Shown({ store, path, query, reload }) {
+/** @param {{ store: VectorStore, path: string, query: URLSearchParams, loading: boolean, reload: () => void }} props */
+function Shown({ store, path, query, loading, reload }) {
   const asked = query.get("q") ?? "";
   const status = query.get("status") ?? "";
   /** @type {import("../../ui/pages.js").Pages<StoreFile>} */
   const files = usePages(`${path}/files`, { filter: status });
   const changes = useSignal(uploadsChanged);
-  const changed = async () => {
-    reload();
-    await files.refresh();
-  };
+  const changed = useFresh(store, loading, reload, files.refresh);
   useEffect(() => {
-    if (changes > 0) void changed();
+    if (changes > 0) changed();
   }, [changes]);
-  usePoll(store.file_counts.in_progress > 0, changed);
   return html`<section class="list-pane" aria-label=${store.name || store.id}>
     <header class="page-head store-head"><${Back} /><h1 class="id">${store.name || store.id}</h1>
       <div class="status quiet" role="status"><${Counts} counts=${store.file_counts} /><span>${bytesOf(store.usage_bytes)}</span></div>
@@ -81,6 +77,32 @@ function Shown({ store, path, query, reload }) {
     ${asked ? html`<${Search} store=${store.id} query=${asked} open=${query.get("file")} at=${query.get("start")} />`
       : html`<${Files} files=${files} filtered=${status !== ""} openId=${query.get("file")} onChanged=${changed}><${Pickers} onFiles=${/** @param {import("./drop.js").Found[]} found */ (found) => take(store.id, found)} /><//>`}
   </section>`;
+}
+
+/**
+ * Keeps a store and its files up to date while files are in progress, and answers what is to be called after a change.
+ * The files are fetched after the counts: once the counts have none in progress, the list shows how each file ended.
+ * @param {VectorStore} store
+ * @param {boolean} loading
+ * @param {() => void} reload fetches the store
+ * @param {() => void} refresh fetches its files
+ */
+function useFresh(store, loading, reload, refresh) {
+  const before = useRef(store);
+  const changed = useRef(false); // since the request for the store that is under way
+  useEffect(() => {
+    if (store !== before.current) refresh();
+    before.current = store;
+    if (changed.current) reload();
+    changed.current = false;
+  }, [store]);
+  usePoll(store.file_counts.in_progress > 0, async () => {
+    if (!loading) reload();
+  });
+  return () => {
+    if (loading) changed.current = true; // many files at once would abort every request
+    else reload();
+  };
 }
 
 /** @param {{ asked: string, status: string, store: string }} props */
