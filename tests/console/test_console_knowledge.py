@@ -98,6 +98,42 @@ def test_a_file_that_fails_between_two_answers_shows_its_reason(page: Seen, stor
     row(shown, "scan.pdf").locator(".reason").wait_for(timeout=20_000)
 
 
+def test_an_answer_about_the_attempt_before_is_ignored(page: Seen, store: str) -> None:
+    shown = page.open(f"/knowledge?store={store}")
+    attempts: list[Any] = []
+    looks: list[tuple[Any, Any]] = []
+    again: list[Any] = []
+
+    def one_file(route: Any) -> None:
+        body = page.api.get(route.request.url).json()
+        if body["filename"] == "slow.txt":
+            route.fulfill(json={**body, "status": "in_progress"})
+        elif again:
+            route.fulfill(json={**body, "status": "completed", "last_error": None})
+        elif attempts:
+            looks.append((route, body))
+        else:
+            route.fallback()
+
+    shown.route(f"**/v1/vector_stores/{store}/files/*", one_file)
+    for name in ("slow.txt", "scan.pdf"):
+        shown.evaluate(DROP, [name, "%PDF-1.4 broken"])
+    upload = shown.locator(".upload", has_text="scan.pdf")
+    upload.get_by_text("Failed").wait_for()
+    shown.route(
+        f"**/v1/vector_stores/{store}/files",
+        lambda route: attempts.append(route) if route.request.method == "POST" else route.fallback(),
+    )
+    upload.get_by_role("button", name="Try again").click()
+    until(lambda: shown.wait_for_timeout(20) or looks, "the page asks for the file")
+    assert looks[0][1]["status"] == "failed"
+    again.append(True)
+    with shown.expect_response(lambda one: one.request.method == "POST"):
+        attempts[0].continue_()
+    looks[0][0].fulfill(json=looks[0][1])
+    upload.get_by_text("Indexed").wait_for(timeout=20_000)
+
+
 def test_files_are_fetched_again_after_an_answer_under_way(page: Seen, store: str) -> None:
     index(page.api, store, {"first.pdf": b"%PDF-1.4 broken", "second.pdf": b"%PDF-1.4 broken"})
     late: list[tuple[Any, Any]] = []

@@ -112,12 +112,16 @@ async function watch() {
   watching = false;
 }
 
+/** @param {number} key */
+const latest = (key) => uploads.peek().find((one) => one.key === key);
 const indexing = () => uploads.peek().filter((one) => one.state === "indexing");
 
-/** Answers whether the file reached its last state. @param {Upload} one */
+/** Answers whether the file reached its last state. An answer is of no use if the upload changed meanwhile, by another attempt. @param {Upload} one */
 async function look(one) {
+  const before = latest(one.key);
   /** @type {import("../../api.js").Result<import("../../types.js").StoreFile>} */
   const result = await get(`/v1/vector_stores/${part(one.store)}/files/${part(one.fileId ?? "")}`);
+  if (latest(one.key) !== before) return false;
   if (result.ok && result.data.status === "in_progress") return false;
   if (!result.ok && (result.error.kind === "network" || result.error.kind === "unavailable")) return false;
   change(one.key, result.ok ? stateOf(result.data) : result.error.kind === "not_found" ? { state: "cancelled" } : { state: "failed", error: result.error.message });
