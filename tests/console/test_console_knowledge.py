@@ -344,3 +344,21 @@ def test_pages_of_a_pdf_are_images(page: Seen, store: str) -> None:
     phone = page.open(f"/knowledge?store={store}&file={file}&page=1", width=375)
     phone.locator(".page-image img").wait_for()
     assert phone.evaluate(WIDE) == []
+
+
+def test_page_buttons_keep_the_focus_at_both_ends(page: Seen, store: str) -> None:
+    (file,) = index(page.api, store, {"two.pdf": pdf_of([content(["One."]), content(["Two."])])}).values()
+    shown = page.open(f"/knowledge?store={store}&file={file}&page=1")
+    names = {1: "Previous", 2: "Next"}
+    buttons = {number: shown.get_by_role("button", name=name) for number, name in names.items()}
+    shown.get_by_text("Page 1 of 2").wait_for()
+    buttons[2].focus()
+    for number in (2, 1):
+        shown.keyboard.press("Enter")
+        shown.get_by_text(f"Page {number} of 2").wait_for()
+        assert shown.evaluate("document.activeElement.textContent.trim()") == names[number]
+        assert buttons[number].is_disabled()
+        shown.keyboard.press("Enter")  # there is no further page
+        assert f"page={number}" in shown.url
+        shown.keyboard.press("Shift+Tab" if number == 2 else "Tab")
+        assert shown.evaluate("document.activeElement.textContent.trim()") == names[3 - number]

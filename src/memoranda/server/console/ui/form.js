@@ -9,10 +9,11 @@ import { t } from "../strings.js";
  */
 
 /**
- * @param {{ children?: Child, onClick?: (event: MouseEvent) => void, kind?: "" | "primary" | "danger" | "ghost", icon?: string, type?: "button" | "submit", disabled?: boolean, busy?: boolean, small?: boolean }} props
+ * A button. `inactive` is `disabled` for one that its own click turns off: it keeps the keyboard's focus.
+ * @param {{ children?: Child, onClick?: (event: MouseEvent) => void, kind?: "" | "primary" | "danger" | "ghost", icon?: string, type?: "button" | "submit", disabled?: boolean, inactive?: boolean, busy?: boolean, small?: boolean }} props
  */
-export function Button({ children, onClick, kind = "", icon, type = "button", disabled = false, busy = false, small = false }) {
-  return html`<button type=${type} class=${`button ${kind} ${small ? "small" : ""}`} disabled=${disabled || busy} aria-busy=${busy} onClick=${onClick}>
+export function Button({ children, onClick, kind = "", icon, type = "button", disabled = false, inactive = false, busy = false, small = false }) {
+  return html`<button type=${type} class=${`button ${kind} ${small ? "small" : ""}`} disabled=${disabled || busy} aria-disabled=${inactive ? "true" : null} aria-busy=${busy} onClick=${inactive ? undefined : onClick}>
     ${icon && html`<${Icon} name=${icon} />`}${children}
   </button>`;
 }

@@ -26,9 +26,9 @@ export function PageImage({ file, filename, page: from, find = false, passages, 
   const { page, pages } = loaded.data;
   return html`<figure class="page-image" aria-busy=${String(loaded.loading)}>
     <figcaption class="actions">
-      <${Button} small disabled=${page <= 1} onClick=${() => onPage(page - 1)}>${t.knowledge.previousPage}<//>
+      <${Button} small inactive=${page <= 1} onClick=${() => onPage(page - 1)}>${t.knowledge.previousPage}<//>
       <span role="status">${t.knowledge.pageOf(page, pages)}</span>
-      <${Button} small disabled=${page >= pages} onClick=${() => onPage(page + 1)}>${t.knowledge.nextPage}<//>
+      <${Button} small inactive=${page >= pages} onClick=${() => onPage(page + 1)}>${t.knowledge.nextPage}<//>
     </figcaption>
     <img src=${url} alt=${t.knowledge.imageOf(filename, page)} />
   </figure>`;
