@@ -486,8 +486,8 @@ class FacetValue(msgspec.Struct, kw_only=True):
 
 class Facets(msgspec.Struct, kw_only=True):
     """Memories of a selection, counted. The values of each facet are the most frequent ones; `months` are the latest,
-    such as `2026-05`, of `occurred_at` in UTC. A memory counts in each of its scopes (`user:ana` and `session:s1`), and
-    in `global` if it has none."""
+    such as `2026-05`, of `occurred_at` in the time zone that was asked for. A memory counts in each of its scopes
+    (`user:ana` and `session:s1`), and in `global` if it has none."""
 
     total: int
     kinds: list[FacetValue]

@@ -160,6 +160,18 @@ def test_filters_are_in_the_address(page: Seen) -> None:
     assert shown.url.endswith("/console/memories")
 
 
+def test_months_are_counted_as_they_are_filtered(see: Callable[..., Seen], server: Process) -> None:
+    page = see(server.url, timezone_id="America/Los_Angeles")
+    for moment in ("2019-11-01T06:30:00Z", "2019-11-02T00:00:00Z", "2019-12-01T07:30:00Z"):
+        page.api.post("/v1/memories", json={"content": moment, "tags": ["edge"], "occurred_at": moment})
+    shown = page.open("/memories?tag=edge")
+    bars = shown.get_by_role("group", name="Month")
+    for month, count in (("2019-10", 1), ("2019-11", 2)):
+        bars.get_by_role("button", name=f"{month} ({count})").click()
+        noun = "memory" if count == 1 else "memories"
+        shown.locator(".page-head .status", has_text=f"{count} {noun}").wait_for()
+
+
 def test_filters_count_what_there_is(page: Seen) -> None:
     facets = page.api.post("/v1/memories/facets", json={}).json()
     kinds = {facet["value"]: facet["count"] for facet in facets["kinds"]}

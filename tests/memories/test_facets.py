@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, settings
@@ -54,25 +55,49 @@ def scopes_of(memory: Memory) -> list[str]:
     return [f"{place}:{id_}" for place, id_ in ids.items() if id_ is not None] or ["global"]
 
 
-@given(drafts=DRAFTS, selection=SELECTIONS, limit=st.integers(1, 3))
+ZONES = ["UTC", "America/Los_Angeles", "Asia/Kathmandu", "Pacific/Kiritimati"]
+
+
+def month_of(moment: datetime, zone: str) -> str:
+    local = moment.astimezone(ZoneInfo(zone)) if 1 < moment.year < 9999 else moment
+    return f"{local.year:04}-{local.month:02}"
+
+
+@given(drafts=DRAFTS, selection=SELECTIONS, limit=st.integers(1, 3), zone=st.sampled_from(ZONES))
 @settings(max_examples=60)
 def test_facets_count_what_a_list_has(
-    anew: Callable[[], BlockingMemories], drafts: Any, selection: Any, limit: int
+    anew: Callable[[], BlockingMemories], drafts: Any, selection: Any, limit: int, zone: str
 ) -> None:
     memories = anew()
     for n, draft in enumerate(drafts):
         memories.add(f"text {n}", **draft)
     there = memories.list(limit=100, **{"scopes": ["all"], **selection}).data
-    found = memories.facets(limit=limit, **{"scopes": ["all"], **selection})
+    found = memories.facets(limit=limit, time_zone=zone, **{"scopes": ["all"], **selection})
     assert found.total == len(there)
     assert found.kinds == most((memory.kind for memory in there), limit)
     assert found.scopes == most((scope for memory in there for scope in scopes_of(memory)), limit)
     assert found.sources == most((memory.source for memory in there if memory.source), limit)
     assert found.tags == most((tag for memory in there for tag in memory.tags), limit)
-    months = Counter(f"{memory.occurred_at.year:04}-{memory.occurred_at.month:02}" for memory in there)
+    months = Counter(month_of(memory.occurred_at, zone) for memory in there)
     assert [(month.value, month.count) for month in found.months] == sorted(months.items(), reverse=True)[
         :limit
     ]
+
+
+@pytest.mark.parametrize("selection", [{}, {"tags": ["a"]}])
+def test_months_begin_as_in_the_time_zone(memories: BlockingMemories, selection: Any) -> None:
+    edges = {
+        "2024-11-01T06:59:59.999999Z": "2024-10",  # summer time
+        "2024-11-01T07:00:00Z": "2024-11",
+        "2024-12-01T07:59:59.999999Z": "2024-11",
+        "2024-12-01T08:00:00Z": "2024-12",
+    }
+    for moment in edges:
+        memories.add(moment, occurred_at=datetime.fromisoformat(moment), tags=["a"])
+    found = memories.facets(time_zone="America/Los_Angeles", **selection)
+    assert {month.value: month.count for month in found.months} == Counter(edges.values())
+    found = memories.facets(**selection)
+    assert {month.value: month.count for month in found.months} == {"2024-11": 2, "2024-12": 2}
 
 
 def test_facets_count_what_the_subject_may_see(rc: BlockingMemoranda) -> None:
@@ -88,7 +113,16 @@ def test_facets_count_what_the_subject_may_see(rc: BlockingMemoranda) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "field"), [({"limit": 0}, "limit"), ({"limit": 1001}, "limit"), ({"kind": "note"}, "kind")]
+    ("wrong", "field"),
+    [
+        ({"limit": 0}, "limit"),
+        ({"limit": 1001}, "limit"),
+        ({"kind": "note"}, "kind"),
+        *(
+            ({"time_zone": zone}, "time_zone")
+            for zone in ("Mars/Olympus", "", "America", "../passwd", "a\0", None)
+        ),
+    ],
 )
 def test_what_is_wrong_names_the_field(memories: BlockingMemories, wrong: Any, field: str) -> None:
     with pytest.raises(InvalidInput) as refused:

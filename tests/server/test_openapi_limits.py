@@ -42,6 +42,7 @@ NO_SCHEMA_SAYS = {
     r"\(quota \w+\)": "the quota of a tenant",
     r"^part_ids\[\d+\]: .* is no part of this upload$": "ids of the upload's parts",
     r"^Previous response with id .* not found\.$": "an id of a response",
+    r"^time_zone: must be the name of a time zone": "a name in the time zone database",
     r"names no tool of this request": "a choice among the tools of the request",
     r"chunk_overlap\w*: .*half of the chunk": "one number is at most half of another",
     r"is cut inside a character at byte \d+$": "tokens together are a text",

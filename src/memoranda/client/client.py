@@ -245,11 +245,10 @@ class Client:
             self._wire.call("POST", f"{AT}/near_duplicates", body=body), type=_Pairs
         ).data
 
-    def facets(self, *, limit: int = 20, **fields: Unpack[SelectionFields]) -> Facets:
+    def facets(self, *, limit: int = 20, time_zone: str = "UTC", **fields: Unpack[SelectionFields]) -> Facets:
         """See `Memories.facets`."""
-        return msgspec.json.decode(
-            self._wire.call("POST", f"{AT}/facets", body={"limit": limit, **fields}), type=Facets
-        )
+        body = {"limit": limit, "time_zone": time_zone, **fields}
+        return msgspec.json.decode(self._wire.call("POST", f"{AT}/facets", body=body), type=Facets)
 
     def projection(self, *, limit: int = 10_000, **fields: Unpack[SelectionFields]) -> Projection:
         """See `Memories.projection`."""

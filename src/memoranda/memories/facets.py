@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from datetime import timedelta
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, tzinfo
+from typing import Any
+from zoneinfo import ZoneInfo
 
 from memoranda.clock import moment
+from memoranda.errors import InvalidInput
 from memoranda.filters import Filter
 from memoranda.storage.sql.base import Connection, Database
 from memoranda.storage.sql.where import compile_where
@@ -16,10 +20,10 @@ from memoranda.store.access import PLACES
 from memoranda.store.rows import Record
 from memoranda.types import Facets, FacetValue
 
-DAY = 86_400_000_000
+SECOND, DAY = 1_000_000, 86_400_000_000
 """Microseconds."""
-ERA = 719_162
-"""Days from the year 1 to 1970: no moment is earlier, so that days are counted from 0."""
+ERA = 719_162 * DAY
+"""From the year 1 to 1970: no moment is earlier, so that days are counted from 0."""
 NOWHERE = " AND ".join(f"{place}_id IS NULL" for place in PLACES)
 GLOBAL = "global"
 
@@ -27,12 +31,13 @@ GLOBAL = "global"
 class _Counts:
     """Counts by value. `tags` are by the JSON of the tags of a memory."""
 
-    def __init__(self) -> None:
+    def __init__(self, zone: tzinfo) -> None:
+        self.zone = zone
         self.kinds = Counter[str]()
         self.scopes = Counter[str]()
         self.sources = Counter[str]()
         self.tags = Counter[str]()
-        self.days = Counter[int]()
+        self.months = Counter[str]()
 
     def add(self, row: Record) -> None:
         """Count one row."""
@@ -43,33 +48,43 @@ class _Counts:
         if row.source is not None:
             self.sources[row.source] += 1
         self.tags[row.tags] += 1
-        self.days[row.occurred_at // DAY + ERA] += 1
+        self.months[_month(row.occurred_at, self.zone)] += 1
 
 
-def facets(db: Database, tenant: str, where: Filter, limit: int) -> Facets:
+def zone_of(name: Any) -> tzinfo:
+    """Return the time zone of a name such as `Europe/Berlin`.
+
+    Raises:
+        InvalidInput: there is none of this name.
+    """
+    if name == "UTC":  # needs no time zone database
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (LookupError, ValueError, TypeError, AttributeError, OSError) as exc:  # OSError: a folder of names
+        raise InvalidInput("time_zone", "must be the name of a time zone, such as Europe/Berlin") from exc
+
+
+def facets(db: Database, tenant: str, where: Filter, limit: int, zone: tzinfo = UTC) -> Facets:
     """Return the counts of the rows that pass: of each facet at most `limit` values, most frequent first, then by name;
-    of months the latest."""
-    counts = db.read(lambda c: _counted(c, tenant, where), tenant)
+    of months, which are those of `zone`, the latest."""
+    counts = db.read(lambda c: _counted(c, tenant, where, zone), tenant)
     tags = Counter[str]()
     for listed, number in counts.tags.items():
         for tag in json.loads(listed):
             tags[tag] += number
-    months = Counter[str]()
-    for day, number in counts.days.items():
-        date = moment(0) + timedelta(days=day - ERA)
-        months[f"{date.year:04}-{date.month:02}"] += number
     return Facets(
         total=counts.kinds.total(),
         kinds=_top(counts.kinds, limit),
         scopes=_top(counts.scopes, limit),
         sources=_top(counts.sources, limit),
         tags=_top(tags, limit),
-        months=_values(sorted(months.items(), reverse=True)[:limit]),
+        months=_values(sorted(counts.months.items(), reverse=True)[:limit]),
     )
 
 
-def _counted(c: Connection, tenant: str, where: Filter) -> _Counts:
-    compiled, counts = compile_where(where), _Counts()
+def _counted(c: Connection, tenant: str, where: Filter, zone: tzinfo) -> _Counts:
+    compiled, counts = compile_where(where), _Counts(zone)
     if not compiled.exact:
         after: int | None = None
         while passing := listing.page(c, tenant, where, limit=listing.SCAN, after=after, descending=False):
@@ -92,10 +107,34 @@ def _counted(c: Connection, tenant: str, where: Filter) -> _Counts:
     counts.scopes[GLOBAL] = sum(grouped("1", NOWHERE).values())
     counts.sources.update(grouped("source", "source IS NOT NULL"))
     counts.tags.update(grouped("tags", "tags <> '[]'"))
-    counts.days.update(
-        {int(day): number for day, number in grouped(f"(occurred_at + {ERA * DAY}) / {DAY}").items()}
-    )
+    counts.months = _months(grouped, zone)
     return counts
+
+
+def _months(grouped: Callable[..., Mapping[Any, int]], zone: tzinfo) -> Counter[str]:
+    """Return the counts by month out of those by day in UTC. A day that belongs to two months of the zone is counted by
+    second."""
+    months, day_of, parted = Counter[str](), f"(occurred_at + {ERA}) / {DAY}", []
+    for day, number in grouped(day_of).items():
+        start = int(day) * DAY - ERA
+        month = _month(start, zone)
+        if month == _month(start + DAY - SECOND, zone):
+            months[month] += number
+        else:
+            parted.append(str(int(day)))
+    if parted:
+        seconds = grouped(f"(occurred_at + {ERA}) / {SECOND}", f"{day_of} IN ({', '.join(parted)})")
+        for second, number in seconds.items():
+            months[_month(int(second) * SECOND - ERA, zone)] += number
+    return months
+
+
+def _month(at: int, zone: tzinfo) -> str:
+    """Return the month of a moment, such as `2026-05`."""
+    date = moment(at)
+    with contextlib.suppress(OverflowError):  # the first and the last day of the calendar stay those of UTC
+        date = date.astimezone(zone)
+    return f"{date.year:04}-{date.month:02}"
 
 
 def _top(counts: Mapping[str, int], limit: int) -> list[FacetValue]:

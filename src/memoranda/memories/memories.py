@@ -280,17 +280,20 @@ class Memories:
         where = self._where(convert(fields, Selection))
         return await self._core.threads.run(listing.count, self._core.store.db, self.subject.tenant_id, where)
 
-    async def facets(self, *, limit: int = 20, **fields: Unpack[SelectionFields]) -> Facets:
+    async def facets(
+        self, *, limit: int = 20, time_zone: str = "UTC", **fields: Unpack[SelectionFields]
+    ) -> Facets:
         """Return how many memories of a selection there are by kind, scope, source, tag and month, at most `limit`
-        (1..1000) values of each. `scopes` as in `count`.
+        (1..1000) values of each. Months begin as in `time_zone`, such as `Europe/Berlin`. `scopes` as in `count`.
 
         Raises:
-            InvalidInput: the limit or a field of the selection is wrong.
+            InvalidInput: the limit, the time zone or a field of the selection is wrong.
         """
         check_limit(limit, MAX_PAGE)
-        where = self._where(convert(fields, Selection, beside=("limit",)))
+        zone = facets.zone_of(time_zone)
+        where = self._where(convert(fields, Selection, beside=("limit", "time_zone")))
         return await self._core.threads.run(
-            facets.facets, self._core.store.db, self.subject.tenant_id, where, limit
+            facets.facets, self._core.store.db, self.subject.tenant_id, where, limit, zone
         )
 
     async def near_duplicates(

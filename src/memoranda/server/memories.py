@@ -220,9 +220,9 @@ async def near_duplicates(call: Call[wire.NearDuplicatesBody, None]) -> wire.Nea
 
 
 async def facets(call: Call[wire.FacetsBody, None]) -> wire.FacetsObject:
-    return as_wire(
-        await call.memories.facets(limit=call.body.limit, **selected(call.body)), wire.FacetsObject
-    )
+    body = call.body
+    counted = await call.memories.facets(limit=body.limit, time_zone=body.time_zone, **selected(body))
+    return as_wire(counted, wire.FacetsObject)
 
 
 async def projection(call: Call[wire.ProjectionBody, None]) -> wire.ProjectionObject:

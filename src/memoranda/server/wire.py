@@ -191,9 +191,10 @@ class NearDuplicatesBody(SelectionBody, kw_only=True, forbid_unknown_fields=True
 
 
 class FacetsBody(SelectionBody, kw_only=True, forbid_unknown_fields=True):
-    """Which memories to count, and the most values of each facet."""
+    """Which memories to count, the most values of each facet, and the time zone of the months."""
 
     limit: Count = 20
+    time_zone: str = "UTC"
 
 
 class ProjectionBody(SelectionBody, kw_only=True, forbid_unknown_fields=True):
