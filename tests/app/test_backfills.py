@@ -120,6 +120,15 @@ def test_all_vectors_are_made_again_once_through_a_restart(home: Any) -> None:
         assert (ended.done, ended.total) == (200, 200)
 
 
+def test_other_jobs_run_while_one_keeps_its_pace(home: Any) -> None:
+    with home.open(jobs={"workers": 1}) as rc:
+        rc.memories.add_many([f"note number {n}" for n in range(60)])
+        slow = rc.backfill("embeddings", everything=True, rows_per_second=1)
+        until(lambda: rc.memories.job(slow.id).done, "the first step")
+        assert done(rc, rc.memories.compact()).kind == "store.compact"
+        assert rc.memories.job(slow.id).state == "running"
+
+
 def test_summaries_of_times_when_none_were_made_and_of_an_earlier_version(home: Any) -> None:
     with home.open(**OFF) as rc:
         talk(rc, 5)

@@ -280,13 +280,39 @@ def test_an_expired_lease_is_taken_over_and_the_late_worker_is_told(home: Any) -
     run(story())
 
 
-def test_stopping_gives_back_what_is_under_way(home: Any) -> None:
+def test_others_run_while_a_job_pauses_and_it_waits_for_its_place(home: Any) -> None:
+    async def story() -> None:
+        steps: list[str] = []
+
+        async def paced(job: Run) -> None:
+            steps.append("paced")
+            await job.pause(0.01)
+            steps.append("paced goes on")
+
+        async def other(job: Run) -> None:
+            steps.append("other")
+            await asyncio.sleep(0.1)
+            steps.append("other ends")
+
+        async with house(home) as (jobs, workers):
+            jobs.handlers |= {"paced": paced, "other": other}
+            ids = [await jobs.enqueue("t", kind, {}) for kind in ("paced", "other")]
+            await workers.start(1)
+            ended = [await jobs.wait("t", id_) for id_ in ids]
+            assert [(job.state, job.attempts) for job in ended] == [("completed", 1)] * 2
+            assert steps == ["paced", "other", "other ends", "paced goes on"]
+
+    run(story())
+
+
+@pytest.mark.parametrize("pauses", [False, True])
+def test_stopping_gives_back_what_is_under_way(home: Any, pauses: bool) -> None:
     async def story() -> None:
         begun = asyncio.Event()
 
         async def handler(job: Run) -> None:
             begun.set()
-            await asyncio.sleep(60)
+            await (job.pause(60) if pauses else asyncio.sleep(60))
 
         async with house(home) as (jobs, workers):
             jobs.handlers["long"] = handler

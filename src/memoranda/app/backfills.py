@@ -5,7 +5,6 @@ Each is a job with progress and a rate limit; it can be cancelled, and resumes w
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from typing import Any, Literal, get_args
 
@@ -21,13 +20,12 @@ from memoranda.storage.sql.base import Connection
 from memoranda.store.access import must_be_admin
 from memoranda.store.core import Core
 from memoranda.store.jobs import MEMORY_LANE, Run
+from memoranda.store.pace import Pace
 from memoranda.types import Job, Subject
 
 Kind = Literal["embeddings", "summaries", "query_logs"]
 KINDS: tuple[str, ...] = get_args(Kind)
 SUMMARIES_JOB = "backfill.summaries"
-STEP = 64
-"""Sessions summarized between two reports, without a rate limit."""
 
 
 class Missing(msgspec.Struct, kw_only=True):
@@ -133,18 +131,15 @@ class Summaries:
     async def work(self, run: Run) -> dict[str, Any]:
         """Summarize closed sessions without a summary of this version; return the counts of created, failed and skipped
         ones. A summarized session is no candidate any more: a second run finds nothing to do."""
-        rate = run.payload.get("rows_per_second")
-        step = max(1, min(STEP, int(rate))) if rate else STEP
+        pace = Pace(run)
         total = run.total if run.total is not None else await self.core.threads.run(self._left, run.tenant)
         counts: Counter[str] = Counter()
-        loop, after, done = asyncio.get_running_loop(), int(run.cursor or 0), run.done
-        while rows := await self.core.threads.run(self._rows, run.tenant, after, step):
-            began = loop.time()
+        after, done = int(run.cursor or 0), run.done
+        while rows := await self.core.threads.run(self._rows, run.tenant, after, pace.step):
             counts.update(await self._summarizing.several(run.tenant, rows))
             after, done = rows[-1].seq, done + len(rows)
             await run.report(done, max(total, done), str(after))
-            if rate:
-                await asyncio.sleep(max(0.0, len(rows) / rate - (loop.time() - began)))
+            await pace.keep(len(rows))
         return {"looked_at": done, **counts}
 
     def _candidates(self, tenant: str) -> list[Any]:

@@ -12,11 +12,11 @@ from typing import Any
 from memoranda.errors import EmbedderUnavailable, IndexUnavailable, MemorandaError
 from memoranda.store.core import COMPACT_JOB, EMBED_JOB, OPERATOR_TENANT, Core
 from memoranda.store.jobs import Postponed, Run
+from memoranda.store.pace import Pace
 from memoranda.store.rows import Record
 
 log = logging.getLogger("memoranda.maintenance")
 REPAIR_JOB = "store.repair"
-STEP = 64
 RETRY_AFTER = 5.0
 SOON = 0.2
 """The delay in seconds before pending embeddings are made: those of a burst in one job."""
@@ -132,29 +132,25 @@ class Upkeep:
         task.add_done_callback(self._tasks.discard)
 
     async def embed(self, run: Run) -> dict[str, Any]:
-        """Make the pending vectors of a tenant, or with `upto` those of all rows up to this seq again, oldest first; a
-        step is 64 rows. While the embedder does not answer it waits, however long that takes."""
-        rate = run.payload.get("rows_per_second")
+        """Make the pending vectors of a tenant, or with `upto` those of all rows up to this seq again, oldest first.
+        While the embedder does not answer it waits, however long that takes."""
         total = run.total if run.total is not None else run.payload.get("total")
-        step = max(1, min(STEP, int(rate))) if rate else STEP
-        store, upto = self.core.store, run.payload.get("upto")
+        store, upto, pace = self.core.store, run.payload.get("upto"), Pace(run)
 
         def read() -> list[Record]:
             if upto is None:
-                return store.pending_rows(run.tenant, store.space, step)
-            return store.rows_between(run.tenant, int(run.cursor or 0), upto, step)
+                return store.pending_rows(run.tenant, store.space, pace.step)
+            return store.rows_between(run.tenant, int(run.cursor or 0), upto, pace.step)
 
         done = run.done
         while rows := await self.core.threads.run(read):
-            began = self.loop.time()
             try:
                 await self.core.ingest.embed_pending(rows, run.tenant, reuse=upto is None)
             except EmbedderUnavailable as exc:
                 raise Postponed(str(exc), RETRY_AFTER) from exc
             done += len(rows)
             await run.report(done, total, str(rows[-1].seq))
-            if rate:
-                await asyncio.sleep(max(0.0, len(rows) / rate - (self.loop.time() - began)))
+            await pace.keep(len(rows))
         self._keep(self._look_again(run))
         return {"embedded": done, "model": store.model}
 

@@ -20,9 +20,9 @@ from memoranda.store.core import MOVE_JOB, OPERATOR_TENANT, REMODEL_JOB, REMODEL
 from memoranda.store.index_checks import check_filled
 from memoranda.store.index_sync import Mirror
 from memoranda.store.jobs import Postponed, Run
+from memoranda.store.pace import STEP, Pace
 
 log = logging.getLogger("memoranda.migration")
-STEP = 64
 RETRY_AFTER = 5.0
 TRIES = 10
 GRACE_SECONDS = 5.0
@@ -69,22 +69,18 @@ class Moves:
 
     async def _embed_all(self, run: Run, embedder: Embedder, space: int, done: int) -> int:
         """Embed the rows that have no vector in the space, tenant by tenant; return the rows done so far."""
-        rate = run.payload.get("rows_per_second")
-        loop = asyncio.get_running_loop()
-        store = self.core.store
+        store, pace = self.core.store, Pace(run)
         pending = await self.core.threads.run(store.pending_in, space)
         total = done + sum(pending.values())
         for tenant in pending:
-            while rows := await self.core.threads.run(store.pending_rows, tenant, space, STEP):
-                began = loop.time()
+            while rows := await self.core.threads.run(store.pending_rows, tenant, space, pace.step):
                 try:
                     await self.core.ingest.embed_pending(rows, tenant, reuse=True, embedder=embedder)
                 except EmbedderUnavailable as exc:
                     raise Postponed(str(exc), RETRY_AFTER) from exc
                 done += len(rows)
                 await run.report(done, max(total, done))
-                if rate:
-                    await asyncio.sleep(max(0.0, len(rows) / rate - (loop.time() - began)))
+                await pace.keep(len(rows))
         return done
 
     async def _fill_and_switch(self, run: Run, mirror: Mirror, embedder: Embedder | None) -> int:

@@ -66,7 +66,8 @@ class LeaseLost(Exception):
 
 class Run(msgspec.Struct):
     """One attempt at one job, as its handler sees it. `lease` names the attempt in the row; `lost` says that another
-    worker has the job now, `awaited` that a caller waits for this attempt."""
+    worker has the job now, `awaited` that a caller waits for this attempt. It has one of the `places` of its lane; None
+    if it pauses, or never had one."""
 
     jobs: Jobs
     lease: str
@@ -80,6 +81,7 @@ class Run(msgspec.Struct):
     attempts: int
     lost: bool = False
     awaited: bool = False
+    places: asyncio.Semaphore | None = None
 
     async def report(self, done: int, total: int | None = None, cursor: str | None = None) -> None:
         """Store the progress and renew the lease.
@@ -95,10 +97,18 @@ class Run(msgspec.Struct):
         )
         await self.jobs.progress(self)
 
+    async def pause(self, seconds: float) -> None:
+        """Wait, and let other jobs of the lane run meanwhile."""
+        places, self.places = self.places, None
+        if places is not None:
+            places.release()
+        await asyncio.sleep(seconds)
+        if places is not None:
+            await places.acquire()
+        self.places = places
+
 
 Handler = Callable[[Run], Awaitable[dict[str, Any] | None]]
-
-
 Ending = Callable[[Connection, Run, str], None]
 
 

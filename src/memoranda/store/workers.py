@@ -64,27 +64,22 @@ class Workers:
         """Claim the jobs of a lane, one at a time, and begin each, while the lane has places."""
         while not self.jobs.stopping:
             await places.acquire()
+            self.jobs.waking[lane].clear()
             try:
-                run = await self._next(lane)
+                run, due = await self.jobs.claim(lane)
             except StorageError as exc:  # claiming continues once the database is back
                 places.release()
                 log.warning("no jobs while the rows are away: %s", exc)
                 await asyncio.sleep(OTHERS_WAIT)
-            else:
-                if run is not None:
-                    self._begin(self._do(run, places), f"job-{run.id}")
-
-    async def _next(self, lane: int) -> Run | None:
-        """Wait for the next job of a lane and return it; None on shutdown."""
-        while not self.jobs.stopping:
-            self.jobs.waking[lane].clear()
-            run, due = await self.jobs.claim(lane)
+                continue
             if run is not None:
-                return run
-            await self._sleep(lane, due)
-        return None
+                run.places = places
+                self._begin(self._do(run), f"job-{run.id}")
+            else:  # a paused job may go on
+                places.release()
+                await self._sleep(lane, due)
 
-    async def _do(self, run: Run, places: asyncio.Semaphore) -> None:
+    async def _do(self, run: Run) -> None:
         """Run a job, then look at its lane again, since the job may be due again."""
         try:
             await self.jobs.attempt(run)
@@ -93,7 +88,8 @@ class Workers:
             log.warning("no jobs while the rows are away: %s", exc)
             await asyncio.sleep(OTHERS_WAIT)
         finally:
-            places.release()
+            if run.places is not None:
+                run.places.release()
             self.jobs.wake(run.kind)
 
     async def _sleep(self, lane: int, due: int | None) -> None:
