@@ -23,7 +23,20 @@ def remove_messages(w: Writing, rows: Sequence[MessageRow]) -> tuple[int, int]:
     memories = fetch_ids(w.c, w.tenant, [row.id for row in rows if row.indexed])
     removed = w.remove([memory.seq for memory in memories.values()])
     rest = [row for row in rows if row.id not in memories]
-    more = w.gone([Gone(0, row.id, "message", row.channel_id, row.session_id) for row in rest])
+    more = w.gone(
+        [
+            Gone(
+                0,
+                row.id,
+                "message",
+                row.channel_id,
+                row.session_id,
+                row.content,
+                row.speaker or row.user_id,
+            )
+            for row in rest
+        ]
+    )
     return removed[0] + more[0], removed[1] + more[1]
 
 

@@ -13,7 +13,7 @@ from memoranda.errors import Conflict, NotFound
 from memoranda.storage.sql.base import Connection
 from memoranda.store.changes import Applied, Outcome, Put, blob, placed
 from memoranda.store.index_batches import with_vectors
-from memoranda.store.rows import Record, fetch, refs_of
+from memoranda.store.rows import Record, fetch, refs_of, speaker_of
 from memoranda.store.validation import Draft
 from memoranda.text.json import compact_json
 
@@ -31,13 +31,15 @@ class Spaces(msgspec.Struct, frozen=True):
 
 
 class Gone(NamedTuple):
-    """A removed memory, with the fields that cascades need."""
+    """A removed memory, with the fields that cascades need. `name` is that of its speaker, else of its user."""
 
     seq: int
     id: str
     kind: str
     channel_id: str | None
     session_id: str | None
+    content: str
+    name: str | None
 
 
 class Writing:
@@ -294,7 +296,10 @@ class Writing:
         gone = [int(seq) for (seq,) in self.c.all("memories_there", [self.tenant, listed])]
         if not gone:
             return 0, vectors
-        removed = [Gone._make(row) for row in self.c.all("memories_going", [self.tenant, listed])]
+        removed = [
+            Gone._make([*fields, speaker_of(metadata, None) or user])
+            for *fields, metadata, user in self.c.all("memories_going", [self.tenant, listed])
+        ]
         rev = self.draw(1)
         waiting = self.waiting(gone)
         self.c.run("remove_memories", [self.tenant, listed])
