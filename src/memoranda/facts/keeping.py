@@ -23,6 +23,8 @@ from memoranda.text.json import compact_json
 
 LATE = 200
 """Facts written since the neighbours were looked up that are compared with a new one too."""
+FIRST_REFS = 150
+"""Sources that a fact never drops, however many join: its text came from them."""
 
 
 class Plan(msgspec.Struct):
@@ -210,18 +212,20 @@ def _ending(by: str, at: int, now: int, why: Relation) -> Mark:
 
 
 def _joining(new: Record, start: int | None) -> Mark:
-    """Return a function that adds the sources of `new` to a row, keeps the latest of them, and sets the start if one is
-    given. Only a standing instruction makes the row one."""
+    """Return a function that adds the sources of `new` to a row, keeps the first and the latest of them, and sets the
+    start if one is given. Only a standing instruction makes the row one."""
     instructs = is_standing(to_memory(new))
     added = [tag for tag in _listed(new.tags) if instructs or tag != TAG]
 
     def change(row: Record) -> Record:
         refs = list(dict.fromkeys([*refs_of(row), *refs_of(new)]))
+        if len(refs) > MOST_REFS:
+            refs = [*refs[:FIRST_REFS], *refs[FIRST_REFS - MOST_REFS :]]
         tags = list(dict.fromkeys([*_listed(row.tags), *added]))
         metadata = msgspec.json.decode(row.metadata) | ({"extracted_by": RULES} if instructs else {})
         return row._replace(
             metadata=compact_json(metadata),
-            source_refs=compact_json(refs[-MOST_REFS:]),
+            source_refs=compact_json(refs),
             tags=compact_json(tags),
             confidence=max(row.confidence, new.confidence),
             valid_from=row.valid_from if start is None else start,
