@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
@@ -20,7 +20,8 @@ from memoranda.errors import (
     SpendingLimit,
 )
 from memoranda.facts.claims import correction_in
-from memoranda.facts.gathering import drafts_of, owner_of, responses_of
+from memoranda.facts.gathering import drafts_of, owner_of, responses_of, source_of
+from memoranda.facts.grounding import lost_words, passages, words_of
 from memoranda.facts.instructions import instructions
 from memoranda.facts.judging import judged
 from memoranda.facts.keeping import Learned, Plan, learn
@@ -79,6 +80,10 @@ _LOCKS: WeakValueDictionary[tuple[int, str, str], asyncio.Lock] = WeakValueDicti
 """Locks of sessions that are being read, by store, tenant and session."""
 
 
+Anew = Mapping[str, Sequence[Sequence[int]] | None]
+"""Messages to read again, by id, each with the parts (start, stop) of which facts are wanted; None for all of it."""
+
+
 class Moved(Exception):
     """Another job has read the session, its messages were moved, or one was changed: the session is read again."""
 
@@ -92,6 +97,10 @@ class Batch(msgspec.Struct, frozen=True):
     upto: int | None
     """The session is read up to this message once the batch is done (0: up to its beginning); None: for single
     messages."""
+    rest: Sequence[str] = ()
+    """The ids of single messages that a later batch reads."""
+    passages: Anew = {}
+    """Of single messages, the parts of which facts are wanted, if not all are."""
 
 
 class Extraction:
@@ -113,7 +122,7 @@ class Extraction:
             Postponed: the model does not answer; the job waits, however long that takes.
             SpendingLimit: the tenant has spent its day.
         """
-        session, anew = str(run.payload["session_id"]), run.payload.get("messages")
+        session, anew = str(run.payload["session_id"]), _anew(run.payload)
         if anew is None and await self._write(run.tenant, lambda w: self._waits(w, run, session)):
             return {"waits": True}
         extraction = Extraction(self.core, background=False) if run.awaited else self
@@ -146,7 +155,7 @@ class Extraction:
         self,
         tenant: str,
         session: str,
-        anew: Sequence[str] | None = None,
+        anew: Anew | None = None,
         job: str | None = None,
         failures: int = 0,
     ) -> Learned:
@@ -165,7 +174,7 @@ class Extraction:
             return await self._extract(tenant, session, anew, job, failures)
 
     async def _extract(
-        self, tenant: str, session: str, anew: Sequence[str] | None, job: str | None, failures: int
+        self, tenant: str, session: str, anew: Anew | None, job: str | None, failures: int
     ) -> Learned:
         total = Learned()
         while True:
@@ -179,7 +188,9 @@ class Extraction:
             total = Learned(*(a + b for a, b in zip(total, done, strict=True)))
             self.core.tally.update({f"facts.{name}": n for name, n in done._asdict().items()})
             if anew is not None:
-                break
+                anew = {id_: anew[id_] for id_ in batch.rest}
+                if not anew:
+                    break
         if any(total):
             log.info("facts extracted", extra={"tenant": tenant, "session": session, **total._asdict()})
         return total
@@ -202,7 +213,7 @@ class Extraction:
 
     # --- reading -----------------------------------------------------------------------------------
 
-    def _read(self, tenant: str, id_: str, anew: Sequence[str] | None, failures: int) -> Batch | None:
+    def _read(self, tenant: str, id_: str, anew: Anew | None, failures: int) -> Batch | None:
         """Return the next messages of a session; None if none are left to read. The number of failures of messages
         `anew` is that of their job."""
 
@@ -215,7 +226,9 @@ class Extraction:
                 session = session._replace(facts_attempts=failures)
                 marks = self._readable(c, session)
                 again = [row for row in messages if row.extract in marks and row.seq <= session.facts_seq]
-                return self._batch(c, session, again, marks, single=True) if again else None
+                again.sort(key=lambda row: row.seq)
+                batch = self._batch(c, session, again, marks, single=True) if again else None
+                return None if batch is None else msgspec.structs.replace(batch, passages=anew)
             rows = messages_to_learn_from(c, tenant, id_, session.facts_seq, AT_ONCE)
             if rows:
                 return self._batch(c, session, rows, self._readable(c, session))
@@ -246,7 +259,7 @@ class Extraction:
         some: list[MessageRow] = []
         for row in rows:
             spent += min(row.tokens, LINE_TOKENS) + 16
-            if some and spent > budget:
+            if some and (spent > budget or len(some) == AT_ONCE):
                 break
             some.append(row)
         first = min(row.seq for row in some)
@@ -257,7 +270,9 @@ class Extraction:
         ]
         upto = None if single else max(row.seq for row in some)
         talked = [row for row in some if row.extract in marks and (row.personal or row.role == "assistant")]
-        return Batch(session, sorted(talked, key=lambda row: (row.occurred_at, row.seq)), before, upto)
+        talked.sort(key=lambda row: (row.occurred_at, row.seq))
+        rest = [row.id for row in rows[len(some) :]] if single else []
+        return Batch(session, talked, before, upto, rest)
 
     # --- one batch ---------------------------------------------------------------------------------
 
@@ -273,6 +288,7 @@ class Extraction:
                 candidates, batch.session, batch.messages, batch.before, finder, bounds, now
             )
         ]
+        drafts = [fact for fact in drafts if _wanted(fact, batch)]
         plans = await planned(self.core, tenant, drafts) if drafts else []
         if model is not None and plans:
             await judged(self.core, model, plans)
@@ -356,8 +372,9 @@ class Extraction:
         """Write facts, what follows from them, and how far the session was read: all or nothing.
 
         Raises:
-            Moved: another job read the session, messages were moved in it, or one was changed. No job is placed for a
-                message that is changed while it is read; from here on one is.
+            Moved: another job read the session, messages were moved in it, one was changed, or a fact has words that
+                only deleted ones said. No job is placed for a message that is changed while it is read; from here on
+                one is.
         """
         session = batch.session
         if batch.upto is None:
@@ -369,6 +386,8 @@ class Extraction:
         there = messages_by_id(w.c, w.tenant, [row.id for row in batch.messages])
         left = [row for row in batch.messages if row.id in there]
         if any(there[row.id].content != row.content for row in left):
+            raise Moved
+        if any(_has_words_of_deleted(plan.draft, batch.messages, there) for plan in plans):
             raise Moved
         if batch.upto is None and job is not None:
             w.c.run("free_job_key", [w.tenant, job])
@@ -418,6 +437,32 @@ def _still_rests(fact: Draft, left: Sequence[MessageRow]) -> bool:
         source_refs=compact_json([*(row.id for row in sources), *responses_of(sources)])
     )
     return any(row.personal for row in sources)
+
+
+def _anew(payload: Mapping[str, Any]) -> Anew | None:
+    """Return the single messages that a job is about; None if it is about all that were not read yet."""
+    parts = payload.get("passages", {})
+    return {id_: parts.get(id_) for id_ in payload["messages"]} if "messages" in payload else None
+
+
+def _wanted(fact: Draft, batch: Batch) -> bool:
+    """Return True if a fact comes from the parts of messages of which facts are wanted, see `Batch`."""
+    refs = set(refs_of(fact.row))
+    for row in batch.messages:
+        parts = batch.passages.get(row.id)
+        if row.id in refs and (
+            parts is None or {*passages(fact.row.content, row.content)} & {*map(tuple, parts)}
+        ):
+            return True
+    return False
+
+
+def _has_words_of_deleted(fact: Draft, read: Sequence[MessageRow], there: Collection[str]) -> bool:
+    """Return True if a fact rests on a message of those that were read, and has words that only deleted ones said."""
+    deleted = [words_of(source_of(row)) for row in read if row.id not in there]
+    refs = set(refs_of(fact.row))
+    left = [words_of(source_of(row)) for row in read if row.id in there and row.id in refs]
+    return bool(deleted and left) and bool(lost_words(fact.row.content, deleted, left))
 
 
 def _line(label: str, content: str, at: int, *, most: int = BEFORE_CHARS) -> str:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from memoranda.clock import moment
 from memoranda.errors import InvalidInput
-from memoranda.facts.grounding import SHARE, grounded, related, support
+from memoranda.facts.grounding import SHARE, Source, grounded, related, support
 from memoranda.facts.parsing import Candidate
 from memoranda.facts.statements import confirmable, confirmed, statements
 from memoranda.facts.tags import content_tags
@@ -88,6 +88,11 @@ def _stated(
 def responses_of(sources: Sequence[MessageRow]) -> list[str]:
     """Return the ids of the responses in which the messages were said, each once."""
     return list(dict.fromkeys(row.response_id for row in sources if row.response_id is not None))
+
+
+def source_of(message: MessageRow) -> Source:
+    """Return what a message says, and the name of who said it."""
+    return Source(message.content, message.speaker or message.user_id)
 
 
 def _weighed(candidate: Candidate, sources: Sequence[MessageRow]) -> Candidate:

@@ -1,17 +1,22 @@
-"""Grounding: checks that a fact can come from the messages it rests on. No I/O.
+"""Grounding: checks that a fact can come from the messages it rests on, and what it loses when one of them goes.
 
 The rule: of the fact's content terms (stemmed, without stopwords, the names of speakers and words that every fact has),
 at least a quarter and at least one are in the messages it rests on; and every number of it that is not part of a date
 is in them, in what was shown before them, or in the name of a speaker.
+
+A fact loses the words and numbers that a source said which goes, and none that is left. Words of its own that no source
+said, as those of a paraphrase, are not lost.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
 
 from memoranda.text.regex import regex
-from memoranda.text.terms import terms
+from memoranda.text.sentences import spans
+from memoranda.text.terms import MAX_TERM_BYTES, WORD, terms
 
 SHARE = 0.25
 COMMON = frozenset(
@@ -21,6 +26,16 @@ COMMON = frozenset(
     )
 )
 """Terms that say nothing of what a fact is about."""
+FUNCTION = frozenset(
+    terms(
+        "also ever just often really still therefore upon usually within yes "
+        "aber als auch auf aus bei bist dann das dass dem denn der des dich dir doch dort du durch ein eine einem "
+        "einen einer eines er es euch für gegen gern gerne habe haben hatte hier ich ihm ihn ihr ihre im immer ist ja "
+        "jetzt kann kein keine mein meine meinem meinen meiner mich mir mit nach nein nicht noch nur ohne schon sehr "
+        "seit sein seine sich sie sind um und uns unser unsere vom von vor was weil wenn wie wir wird zu zum zur"
+    )
+)
+"""Terms that join others, which the analyzer keeps: English adverbs, and German words of all kinds of that sort."""
 _DATES = regex(
     r"\b\d{4}-\d{2}(?:-\d{2})?\b|\b(?:19|20)\d\d\b"
     r"|\b\d{1,2}(?:st|nd|rd|th|\.)?\s+(?:of\s+)?(?:jan|feb|mar|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)[a-zä]*\b"
@@ -84,3 +99,50 @@ def _numbers(texts: Sequence[str]) -> set[str]:
 def _worded(texts: Sequence[str]) -> set[str]:
     """Return numbers that are written as words."""
     return {_WORDS[word] for text in texts for word in _WORD.findall(text.lower()) if word in _WORDS}
+
+
+class Source(NamedTuple):
+    """The text of a source of facts, and the name of who said it."""
+
+    text: str
+    name: str | None = None
+
+
+def words_of(source: Source) -> frozenset[str]:
+    """Return the content terms and numbers of a source. Of the name only words count: a number in the id of a user is
+    none that the user said."""
+    text = source.text
+    named = {term for term in terms(source.name or "") if not term.isdigit()}
+    return frozenset({*terms(text), *(_worded([text]) - {"1"}), *_long(text), *named} - COMMON - FUNCTION)
+
+
+def lost_words(
+    text: str, gone: Iterable[frozenset[str]] | None, left: Iterable[frozenset[str]]
+) -> frozenset[str]:
+    """Return the words of a text, see `words_of`, that are among those of a source that goes, and of none that is left.
+    While it is not known what the former said (None), all that none of the latter said are."""
+    mine = words_of(Source(text))
+    if gone is not None:
+        mine = mine.intersection(frozenset[str]().union(*gone))
+    for words in left:
+        if not mine:
+            break
+        mine -= words
+    return mine
+
+
+def passages(fact: str, text: str) -> list[tuple[int, int]]:
+    """Return the sentences of a text that share the most words with a fact, as (start, stop); all if none does."""
+    mine = words_of(Source(fact))
+    shared = {span: len(mine & words_of(Source(text[slice(*span)]))) for span in spans(text)}
+    most = max(shared.values(), default=0)
+    return [span for span, number in shared.items() if number == most]
+
+
+def _long(text: str) -> set[str]:
+    """Return the words that are too long for the analyzer, such as keys."""
+    if len(text.encode(errors="replace")) < MAX_TERM_BYTES:
+        return set()
+    return {
+        word.casefold() for word in WORD.findall(text) if len(word.encode(errors="replace")) >= MAX_TERM_BYTES
+    }

@@ -2,10 +2,13 @@
 
 - A fact loses a source that goes; with the last one that is a message it goes itself, and one that was extracted with
   the last that a person said. A message whose text became another counts as gone, and facts are taken out of it anew.
+- A fact with words that a source said which goes, and none that is left (`grounding.lost_words`), goes as well, and the
+  messages that are left are read again. A tag with such words goes alone.
 - A fact that was put together of others goes with the first of them; the rest hold again by themselves.
 - What a fact took the place of holds again when it goes, or until what took its own place.
 - On one source thousands of facts may rest. A transaction changes a bounded number of them and leaves the others to a
-  job, which the request for the change runs before it answers (`Jobs.finish`).
+  job, which the request for the change runs before it answers (`Jobs.finish`). What the sources said is kept for it in
+  memory, not in its row; without it, in another process, all words are lost that no source that is left said.
 """
 
 from __future__ import annotations
@@ -13,25 +16,27 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence, Set
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 from memoranda.clock import now_micros
 from memoranda.facts import versions
-from memoranda.sessions.records import MessageRow, messages_by_id, session_of
+from memoranda.facts.gathering import source_of
+from memoranda.facts.grounding import Source, lost_words, passages, words_of
+from memoranda.sessions.records import MessageRow, messages_by_id, sessions_by_id
 from memoranda.sessions.values import EXTRACT_JOB
 from memoranda.storage.sql.base import Connection, Row
 from memoranda.store.core import Core
 from memoranda.store.forget_preview import Preview
 from memoranda.store.ids import listed
 from memoranda.store.jobs import RELEASE_JOB, Run
-from memoranda.store.rows import Record, fetch, refs_of
+from memoranda.store.rows import Record, fetch, fetch_ids, refs_of, speaker_of
 from memoranda.store.steps import ROWS, parted
 from memoranda.store.transaction import Gone, Writing
 from memoranda.text.hashing import digest
-from memoranda.text.instructions import EXTRACTED
+from memoranda.text.instructions import EXTRACTED, TAG
 from memoranda.text.json import compact_json
 
 FACT, MESSAGE = "fact", "message"
@@ -41,6 +46,16 @@ RELEASE_AFTER = 1.0
 """Seconds after which a worker goes on, if the request for the change has not finished the job."""
 
 
+KEPT_SECONDS = 300.0
+"""Seconds for which this process keeps what deleted sources said, at most: a job that needs it runs at once."""
+READ_AGAIN_AFTER = 2.0
+"""Seconds after which messages that are left are read again: the same request may delete them, too."""
+Sources = Mapping[str, Source | None]
+"""Sources that are deleted, by id; None if what one said is not known any more."""
+Passages = Mapping[str, Sequence[tuple[int, int]]]
+"""Parts of messages, as (start, stop), by id."""
+
+
 class Provenance:
     """Hooks of the store, see `Writing`, and the handler of the job that continues them."""
 
@@ -48,14 +63,16 @@ class Provenance:
         self.core = core
         self.jobs = core.jobs
         self.loop = loop
+        self._said: dict[str, Sources] = {}
+        """What deleted sources said, by key of the job that needs it."""
 
     def gone(self, w: Writing, removed: Sequence[Gone]) -> tuple[int, int]:
         """Delete the facts that rest on removed memories or messages; return (rows, vectors)."""
-        ids = [item.id for item in removed]
-        part = _part(w, ids)
+        sources = {item.id: Source(item.content, item.name) for item in removed}
+        part = _part(w, [*sources])
         if part.more:
-            self._leave(w, ids)
-        return _let_go(w, ids, part)
+            self._leave(w, sources)
+        return self._let_go(w, sources, part)
 
     def edited(self, w: Writing, before: Record, after: Record) -> None:
         """Update the facts of an edited memory or message."""
@@ -63,31 +80,40 @@ class Provenance:
             return
         if before.kind not in (FACT, MESSAGE):
             return
+        sources = {after.id: _source(before)}
         part = _part(w, [after.id], edited=True)
         if part.more:
-            self._leave(w, [after.id], edited=True)
-        _let_go(w, [after.id], part)
+            self._leave(w, sources, edited=True)
+        self._let_go(w, sources, part)
         if not part.more:
-            self._again(w, after.id)
+            self._again(w, [after.id])
 
-    def _leave(self, w: Writing, ids: Sequence[str], *, edited: bool = False) -> None:
+    def _leave(self, w: Writing, sources: Sources, *, edited: bool = False) -> None:
         """Leave the rest to a job if one transaction is too short, before anything changes: facts to be deleted are not
         restored meanwhile. The job skips facts that are written later: they rest on the present text of a message."""
-        payload = {"sources": sorted(ids), "until": w.draw(1), "edited": edited}
-        self._place(w, RELEASE_JOB, payload, digest(compact_json(payload)), delay=RELEASE_AFTER)
+        payload = {"sources": sorted(sources), "until": w.draw(1), "edited": edited}
+        key = _key(payload)
+        self._said[key] = sources
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            self.loop.call_soon_threadsafe(self._drop_later, key)
+        self._place(w, RELEASE_JOB, payload, key, delay=RELEASE_AFTER)
+
+    def _drop_later(self, key: str) -> None:
+        self.loop.call_later(KEPT_SECONDS, self._said.pop, key, None)
 
     async def release(self, run: Run) -> dict[str, Any]:
         """Handler of that job: continue until nothing rests on the sources; return the numbers of memories and vectors
         deleted. Only then are facts of an edited message extracted again."""
         ids, until, edited = list(run.payload["sources"]), int(run.payload["until"]), run.payload["edited"]
         totals = Counter[str]()
+        sources = self._sources(run.payload)
 
         def step(w: Writing) -> tuple[tuple[int, int], bool]:
             w.draw(1)  # others that remove sources wait
             part = _part(w, ids, until, edited=edited)
-            removed = _let_go(w, ids, part)
+            removed = self._let_go(w, sources, part)
             if edited and not part.more:
-                self._again(w, ids[0])
+                self._again(w, ids)
             return removed, part.more
 
         more = True
@@ -95,18 +121,78 @@ class Provenance:
             (rows, vectors), more = await self.core.threads.result(self.core.store.transact(run.tenant, step))
             totals.update(memories=rows, vectors=vectors)
             await run.report(totals["memories"])
+        self._said.pop(_key(run.payload), None)
         return dict(totals)
 
-    def _again(self, w: Writing, id_: str) -> None:
-        """Enqueue the extraction of a message again, if it was extracted before."""
-        row = messages_by_id(w.c, w.tenant, [id_]).get(id_)
-        session = None if row is None else session_of(w.c, w.tenant, row.session_id)
-        if row is None or session is None or not row.extract or row.seq > session.facts_seq:
+    def _sources(self, payload: Mapping[str, Any]) -> Sources:
+        """Return the sources of a job."""
+        return self._said.get(_key(payload)) or dict.fromkeys(payload["sources"])
+
+    def _let_go(self, w: Writing, sources: Sources, part: _Part) -> tuple[int, int]:
+        """Remove sources from facts. Facts that end without them are deleted; facts that the sources superseded are
+        restored. Return (rows, vectors) removed."""
+        self._restore(w, part.superseded)
+        losses = _losses(w.c, w.tenant, part.resting, sources)
+        going = [loss.before.seq for loss in losses if loss.after is None]
+        staying = {loss.after.seq: loss.after for loss in losses if loss.after is not None}
+
+        def change(row: Record) -> Record:
+            after = staying[row.seq]
+            return row._replace(source_refs=after.source_refs, tags=after.tags)
+
+        w.mark(staying, change)
+        removed = w.remove(going) if going else (0, 0)
+        again = defaultdict[str, list[tuple[int, int]]](list)
+        for loss in losses:
+            for id_, spans in (loss.again or {}).items():
+                again[id_] += spans
+        self._again(w, [*again], again, delay=READ_AGAIN_AFTER)
+        return removed
+
+    def _restore(self, w: Writing, rows: Sequence[Record]) -> None:
+        """Restore facts of which the replacement is deleted. A fact that jobs are about to delete stays ended until
+        then, so that it never reappears."""
+        pending = w.c.all("jobs_under_way", [w.tenant, RELEASE_JOB]) if rows else ()
+        jobs, now = [json.loads(payload) for _, payload in pending], now_micros()
+        leaving = set[int]()
+        for row in rows if jobs else ():
+            sources = dict[str, Source | None]()
+            for job in jobs:
+                if row.seq <= job["until"]:
+                    sources |= self._sources(job)
+            leaving |= {
+                loss.before.seq for loss in _losses(w.c, w.tenant, [row], sources) if loss.after is None
+            }
+
+        def change(row: Record) -> Record:
+            if row.seq in leaving:
+                return row._replace(superseded_by=None)
+            return versions.restored(row, [row.superseded_by or ""], now, "what took its place is gone")
+
+        w.mark([row.seq for row in rows], change)
+
+    def _again(
+        self, w: Writing, ids: Sequence[str], about: Passages | None = None, *, delay: float = 0.0
+    ) -> None:
+        """Enqueue the extraction of messages again, of those that were extracted before: a job for each session. Of
+        messages that did not change, only what their passages `about` a deleted fact say is wanted: other facts of
+        theirs may have been deleted or undone by hand."""
+        if not ids or EXTRACT_JOB not in self.jobs.handlers:
             return
-        if session.extraction == "off" or EXTRACT_JOB not in self.jobs.handlers:
-            return
-        payload = {"session_id": session.id, "messages": [id_]}
-        self._place(w, EXTRACT_JOB, payload, f"{session.id} {id_}")
+        rows = messages_by_id(w.c, w.tenant, ids).values()
+        sessions = sessions_by_id(w.c, w.tenant, {row.session_id for row in rows})
+        read = defaultdict[str, list[str]](list)
+        for row in rows:
+            session = sessions.get(row.session_id)
+            if session is None or session.extraction == "off":
+                continue
+            if row.extract and row.seq <= session.facts_seq:
+                read[session.id].append(row.id)
+        for id_, messages in read.items():
+            payload: dict[str, Any] = {"session_id": id_, "messages": messages}
+            if about is not None:
+                payload["passages"] = {message: sorted(set(about[message])) for message in messages}
+            self._place(w, EXTRACT_JOB, payload, f"{id_} {digest(compact_json(payload))}", delay=delay)
 
     def _place(self, w: Writing, kind: str, payload: dict[str, Any], key: str, *, delay: float = 0.0) -> None:
         self.jobs.place(w.c, w.tenant, kind, payload, dedup_key=key, delay=delay)
@@ -138,40 +224,59 @@ def _some(w: Writing, statement: str, ids: Sequence[str], until: int = LATEST) -
     return list(fetch(w.c, w.tenant, seqs[:ROWS]).values()), len(seqs) > ROWS
 
 
-def _let_go(w: Writing, ids: Sequence[str], part: _Part) -> tuple[int, int]:
-    """Remove sources from facts. Facts without a source, and those consolidated of facts among the sources, are
-    deleted; facts that the sources superseded are restored. Return (rows, vectors) removed."""
-    _restore(w, part.superseded)
-    gone = set(ids)
-    going = [row.seq for row in _ending(w.c, w.tenant, part.resting, gone)]
-    staying = {row.seq for row in part.resting} - set(going)
-    w.mark(staying, lambda row: _without(row, gone))
-    return w.remove(going) if going else (0, 0)
+class _Loss(NamedTuple):
+    """What becomes of a fact that loses sources: the row as it is, and as it is without them (None: it is deleted), and
+    the messages to read again, with their passages about the fact."""
+
+    before: Record
+    after: Record | None
+    again: Passages | None = None
 
 
-def _restore(w: Writing, rows: Sequence[Record]) -> None:
-    """Restore facts of which the replacement is deleted. A fact that jobs are about to delete stays ended until then,
-    so that it never reappears."""
-    pending = w.c.all("jobs_under_way", [w.tenant, RELEASE_JOB]) if rows else ()
-    jobs, now = [json.loads(payload) for _, payload in pending], now_micros()
-    leaving = set[int]()
-    for row in rows if jobs else ():
-        gone = {source for job in jobs if row.seq <= job["until"] for source in job["sources"]}
-        leaving |= {fact.seq for fact in _ending(w.c, w.tenant, [row], gone)}
+def _losses(c: Connection, tenant: str, rows: Sequence[Record], gone: Sources) -> list[_Loss]:
+    """Return what becomes of facts without these sources."""
+    staying = {row.seq: [ref for ref in refs_of(row) if ref not in gone] for row in rows}
+    named = {ref for refs in staying.values() for ref in refs}
+    messages = messages_by_id(c, tenant, named)
+    told = _told(c, tenant, named, messages)
+    words = cache(words_of)
 
-    def change(row: Record) -> Record:
-        if row.seq in leaving:
-            return row._replace(superseded_by=None)
-        return versions.restored(row, [row.superseded_by or ""], now, "what took its place is gone")
+    def loss(row: Record) -> _Loss:
+        refs = staying[row.seq]
+        if _ends(row, gone.keys(), refs, messages):
+            return _Loss(row, None)
+        going = [gone[ref] for ref in refs_of(row) if ref in gone]
+        known = [words(source) for source in going if source is not None]
 
-    w.mark([row.seq for row in rows], change)
+        def loses(text: str) -> bool:
+            left = (words(told[ref]) for ref in refs if ref in told)
+            return bool(lost_words(text, known if len(known) == len(going) else None, left))
+
+        if loses(row.content):
+            read = row.source == EXTRACTED and row.archived_at is None and not versions.is_undone(row)
+            said = {ref: passages(row.content, messages[ref].content) for ref in refs if ref in messages}
+            return _Loss(row, None, said if read else None)
+        tags = [tag for tag in json.loads(row.tags) if tag == TAG or not loses(tag)]
+        return _Loss(row, row._replace(source_refs=compact_json(refs), tags=compact_json(tags)))
+
+    return [loss(row) for row in rows]
 
 
-def _ending(c: Connection, tenant: str, rows: Sequence[Record], gone: set[str]) -> list[Record]:
-    """Return those of some facts that are deleted with these sources."""
-    left = {row.seq: refs_of(_without(row, gone)) for row in rows}
-    said = messages_by_id(c, tenant, {ref for refs in left.values() for ref in refs})
-    return [row for row in rows if _ends(row, gone, left[row.seq], said)]
+def _told(
+    c: Connection, tenant: str, ids: Collection[str], messages: Mapping[str, MessageRow]
+) -> dict[str, Source]:
+    """Return what messages and memories say, by id."""
+    told = {id_: source_of(row) for id_, row in messages.items()}
+    others = sorted(set(ids) - told.keys())
+    return told | {id_: _source(row) for id_, row in (fetch_ids(c, tenant, others) if others else {}).items()}
+
+
+def _source(row: Record) -> Source:
+    return Source(row.content, speaker_of(row.metadata, None) or row.user_id)
+
+
+def _key(payload: Mapping[str, Any]) -> str:
+    return digest(compact_json(payload))
 
 
 async def count_facts(run: Preview, ids: Sequence[str]) -> None:
@@ -181,7 +286,13 @@ async def count_facts(run: Preview, ids: Sequence[str]) -> None:
     for some in parted(resting, lambda _: 1, ROWS):
 
         def read(c: Connection, seqs: Sequence[Row] = some) -> list[Record]:
-            return _ending(c, tenant, [*fetch(c, tenant, [seq for (seq,) in seqs]).values()], run.gone)
+            rows = [*fetch(c, tenant, [seq for (seq,) in seqs]).values()]
+            named = {
+                ref for row in rows for ref in (*refs_of(row), *versions.parts_of(row)) if ref in run.gone
+            }
+            told = _told(c, tenant, named, messages_by_id(c, tenant, named))
+            losses = _losses(c, tenant, rows, {id_: told.get(id_, Source("")) for id_ in named})
+            return [loss.before for loss in losses if loss.after is None]
 
         await run.memories(await run.read(read))
 
@@ -190,7 +301,7 @@ def _without(row: Record, gone: set[str]) -> Record:
     return row._replace(source_refs=compact_json([ref for ref in refs_of(row) if ref not in gone]))
 
 
-def _ends(row: Record, gone: set[str], left: Sequence[str], said: Mapping[str, MessageRow]) -> bool:
+def _ends(row: Record, gone: Set[str], left: Sequence[str], said: Mapping[str, MessageRow]) -> bool:
     """Return True if a fact cannot stay: a part of it or the last message it rests on is deleted, or only messages of
     an assistant or a tool are left of its sources."""
     if gone & set(versions.parts_of(row)) or all(ref.startswith("resp_") for ref in left):

@@ -1,0 +1,288 @@
+"""A fact that several messages said, after some of them went: no word is left that only those said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memoranda.app.blocking import BlockingMemoranda
+from memoranda.facts import extraction, provenance
+from memoranda.facts.grounding import Source, lost_words, passages, words_of
+from support.waiting import until
+
+pytestmark = pytest.mark.rows_in("sqlite")
+FRIEND = {"fact": "Mara has known the cellist Ida since childhood", "messages": [1]}
+SESSION = "cello"
+
+
+@pytest.fixture(scope="module")
+def house(lasting_home: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BlockingMemoranda]:
+    """A product whose model says what a test tells it to."""
+    script = tmp_path_factory.mktemp("script") / "script.json"
+    script.write_text(json.dumps({"turns": [{"when": "never asked", "text": "x"}]}))
+    fields = {
+        "embedder": {"url": "hash:256"},
+        "model": {"url": f"scripted:{script}", "retries": 0},
+        "facts": {"extraction": "eager", "judge": False},
+    }
+    with lasting_home.empty(**fields) as opened:
+        yield opened
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages that are left are read again without a delay."""
+    monkeypatch.setattr(provenance, "READ_AGAIN_AFTER", 0.0)
+
+
+def lost(text: str, gone: str, *left: str) -> set[str]:
+    return set(lost_words(text, [words_of(Source(gone))], [words_of(Source(other)) for other in left]))
+
+
+@pytest.mark.parametrize(
+    ("fact", "gone", "left", "words"),
+    [
+        (
+            "Tim lives in Berlin, Kantstrasse 5",
+            "I live in Berlin, Kantstraße 5",
+            "I live in Berlin",
+            "kantstrass 5",
+        ),
+        ("Tim lives in Berlin", "I live in Berlin, Kantstrasse 5", "BERLIN is home", ""),
+        ("Tim resides in the capital", "I live in Berlin", "My home is Berlin", ""),
+        ("Tim owns 3 dogs", "I have three dogs", "I have dogs", "3"),
+        ("Tim owns three dogs", "I have 3 dogs", "I have dogs", "3"),
+        (
+            "Tim wohnt seit Mai in einer WG",
+            "Ich wohne seit Mai in einer WG.",
+            "Ich wohne in der WG ab Mai.",
+            "",
+        ),
+        ("Tim's key is " + "k" * 80, "the key: " + "K" * 80, "my key is lost", "k" * 80),
+        ("Tim likes walking", "I like walks", "I walked", ""),
+        ("东京 is home", "我住在东京", "home", "东 京"),
+    ],
+)
+def test_words_are_lost_that_only_the_deleted_message_said(
+    fact: str, gone: str, left: str, words: str
+) -> None:
+    assert lost(fact, gone, left) == set(words.split())
+    assert lost(fact, gone, left, gone) == set()
+
+
+def test_names_count_as_words_and_the_numbers_of_ids_do_not() -> None:
+    gone, left = words_of(Source("We plan a trip", "Mara")), words_of(Source("I plan a trip", "user-5"))
+    assert lost_words("Mara plans a trip", [gone], [left]) == {"mara"}
+    assert lost_words("Mara plans 5 trips", [words_of(Source("5 trips", "Mara"))], [left]) == {"mara", "5"}
+    assert lost_words("Mara plans a tour", None, [left]) == {"mara", "tour"}
+
+
+def test_a_message_has_passages_about_a_fact() -> None:
+    text = "I live in Berlin. I work at Acme. Berlin is wet."
+    assert [text[slice(*span)] for span in passages("Tim lives in Berlin", text)] == [
+        "I live in Berlin.", "Berlin is wet.",
+    ]  # fmt: skip
+    assert len(passages("Tim owns a boat", text)) == 3
+
+
+WORDS = st.lists(
+    st.sampled_from(["amber", "birch", "cedar", "12", "17", "Ida", "walked", "walking"]), max_size=6
+)
+
+
+@given(fact=WORDS, gone=st.lists(WORDS, min_size=1, max_size=3), left=st.lists(WORDS, max_size=3))
+def test_nothing_is_lost_that_is_said_or_that_nobody_said(
+    fact: list[str], gone: list[list[str]], left: list[list[str]]
+) -> None:
+    went, stays = ([words_of(Source(" ".join(text))) for text in texts] for texts in (gone, left))
+    words = lost_words(" ".join(fact), went, stays)
+    assert words == (words_of(Source(" ".join(fact))) & frozenset().union(*went)) - frozenset().union(*stays)
+    assert words <= lost_words(" ".join(fact), None, stays)
+
+
+# --- facts of a model ------------------------------------------------------------------------------
+
+
+def said_by_several(talk: Any, *texts: str, **fact: Any) -> list[str]:
+    """The ids of messages, each of which a model gave the same fact for."""
+    talk.script(*[json.dumps([FRIEND | fact])] * len(texts))
+    return [
+        talk.say(text, f"2024-01-0{n}", session_id=SESSION + talk.tenant) for n, text in enumerate(texts, 1)
+    ]
+
+
+def delete(talk: Any, id_: str) -> None:
+    talk.rc.sessions_as(talk.admin).delete_message(SESSION + talk.tenant, id_)
+
+
+def test_a_paraphrase_stays_with_the_messages_that_are_left(talk: Any) -> None:
+    first, second, third = said_by_several(
+        talk,
+        "Ida played the cello in my childhood.",
+        "Ida and her cello, what a childhood!",
+        "Ida the cellist, again.",
+    )
+    fact = talk.known(FRIEND["fact"])
+    assert fact.source_refs == [first, second, third]
+    asked = talk.script()
+    delete(talk, first)
+    talk.settle()
+    assert talk.known(FRIEND["fact"]).source_refs == [second, third]
+    assert asked == []
+    talk.script("[]")
+    delete(talk, third)  # no other message says "cellist"
+    talk.settle()
+    assert talk.count() == 0
+
+
+def test_a_fact_with_words_of_a_deleted_message_is_read_again(talk: Any) -> None:
+    first, second = said_by_several(
+        talk, "Ida is from Graz, the cellist.", "My friend the cellist Ida!", fact="Ida is a cellist of Graz"
+    )
+    asked = talk.script(json.dumps([{"fact": "Mara has a friend, the cellist Ida", "messages": [1]}]))
+    delete(talk, first)
+    assert talk.count() == 0
+    talk.settle()
+    assert [(row, talk.known(row).source_refs) for row in talk.live()] == [
+        ("Mara has a friend, the cellist Ida", [second])
+    ]
+    assert "Graz" not in str([question.messages for question in asked])
+
+
+def test_only_what_was_lost_is_taken_again(talk: Any) -> None:
+    """What a person deleted or took back of the same message does not return."""
+    boat, bees = {"fact": "Mara owns a boat"}, {"fact": "Mara is allergic to bees"}
+    rose = {"fact": "Mara owns a boat called Rose"}
+    talk.script(json.dumps([rose]), json.dumps([rose | {"messages": [1]}, bees]))
+    place = {"session_id": SESSION + talk.tenant}
+    first = talk.say("I own a boat called Rose.", "2024-01-01", **place)
+    second = talk.say("I own a boat. I am allergic to bees.", "2024-01-02", **place)
+    assert talk.known(rose["fact"]).source_refs == [first, second]
+    talk.memories.delete(talk.known(bees["fact"]).id)
+    talk.script(json.dumps([boat, bees]))
+    delete(talk, first)
+    talk.settle()
+    assert talk.live() == [boat["fact"]]
+
+
+def test_all_messages_that_are_left_are_read_again(talk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extraction, "AT_ONCE", 2)
+    texts = ("Ida the cellist is from Graz.", *(f"Ida is a cellist{'!' * n}" for n in range(5)))
+    first, *left = said_by_several(talk, *texts, fact="Ida is a cellist of Graz")
+    new = json.dumps([{"fact": "Ida is a cellist", "messages": [1, 2]}])
+    asked = talk.script(new, new, new)
+    delete(talk, first)
+    talk.settle()
+    assert sorted(talk.known("Ida is a cellist").source_refs) == sorted(left)
+    assert (talk.count(), len(asked)) == (1, 3)
+
+
+def test_tags_of_a_deleted_message_go_alone(talk: Any) -> None:
+    texts = ("Ida the cellist from Graz, my childhood!", "Ida the cellist, since childhood")
+    first, second = said_by_several(talk, *texts, tags=["graz", "cello", "friends"])
+    delete(talk, first)
+    fact = talk.known(FRIEND["fact"])
+    assert (fact.source_refs, fact.tags) == ([second], ["cello", "friends"])
+
+
+def test_a_changed_message_takes_its_words_along(talk: Any) -> None:
+    first, _ = said_by_several(
+        talk, "Ida is from Graz, the cellist.", "My friend the cellist Ida!", fact="Ida is a cellist of Graz"
+    )
+    new = {"fact": "Ida is a cellist", "messages": [1]}
+    asked = talk.script(*[json.dumps([new])] * 2)
+    talk.rc.sessions_as(talk.admin).update_message(SESSION + talk.tenant, first, "Ida is a cellist.")
+    talk.settle()
+    assert talk.live() == [new["fact"]]
+    assert len(talk.known(new["fact"]).source_refs) == 2
+    assert len(asked) == 2
+
+
+def test_what_goes_while_the_model_answers_is_in_no_fact(talk: Any) -> None:
+    """The model read two messages, of which one is deleted before its answer is written: the other is read again."""
+    place = SESSION + talk.tenant
+    both = json.dumps([{"fact": "Ida is a cellist of Graz", "messages": [1, 2]}])
+    asked = talk.script(
+        {"text": both, "pause_at": 0}, json.dumps([{"fact": "Ida is a cellist", "messages": [1]}])
+    )
+    texts = ("Ida is from Graz, the cellist.", "My friend the cellist Ida!")
+    messages = [{"content": text, "user_id": "mara", "speaker": "Mara"} for text in texts]
+    first, _ = talk.rc.sessions_as(talk.admin).observe(messages, session_id=place)
+    until(lambda: asked, "a question of the model")
+    delete(talk, first.message.id)
+    talk.core.model.play.resume()
+    talk.settle()
+    assert talk.live() == ["Ida is a cellist"]
+
+
+# --- any facts -------------------------------------------------------------------------------------
+
+TEXTS = ("amber birch", "birch cedar", "cedar 12", "amber 17")
+FACTS = ("amber birch", "cedar", "birch 12", "amber walnut", "walnut")
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    facts=st.lists(
+        st.tuples(st.sampled_from(FACTS), st.sets(st.integers(0, 3), min_size=1)),
+        min_size=1,
+        max_size=6,
+        unique_by=lambda fact: fact[0],
+    ),
+    order=st.permutations(range(4)),
+    steps=st.integers(1, 4),
+    page=st.integers(1, 3),
+)
+def test_whatever_goes_in_whatever_order(
+    another: Any, facts: Sequence[tuple[str, set[int]]], order: list[int], steps: int, page: int
+) -> None:
+    talk = another()
+    said = [talk.memories.add(text, kind="message", user_id="mara").memory.id for text in TEXTS]
+    talk.uncompared(
+        *(
+            {"content": text, "user_id": "mara", "source_refs": [said[at] for at in sorted(at_)]}
+            for text, at_ in facts
+        )
+    )
+    gone = set(order[:steps])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(provenance, "ROWS", page)
+        for at in order[:steps]:
+            talk.memories.delete(said[at])
+    expected = [
+        text
+        for text, sources in facts
+        if sources - gone
+        and not lost(
+            text, " ".join(TEXTS[at] for at in sources & gone), *(TEXTS[at] for at in sources - gone)
+        )
+    ]
+    assert sorted(talk.live()) == sorted(expected)
+
+
+def test_all_words_are_lost_when_it_is_not_known_what_a_message_said(
+    talk: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process ended between the deletion of a message and the job for the facts beyond the first."""
+    said = [talk.memories.add(text, kind="message", user_id="mara").memory.id for text in TEXTS[:2]]
+    facts = ("birch", "birch 1", "birch 2", "birch cedar", "walnut birch")
+    talk.uncompared(*({"content": text, "user_id": "mara", "source_refs": said} for text in facts))
+    monkeypatch.setattr(provenance, "ROWS", 1)
+    monkeypatch.setattr(
+        provenance.Provenance, "_sources", lambda self, payload: dict.fromkeys(payload["sources"])
+    )
+    talk.memories.delete(said[0])
+    assert talk.live() == ["birch", "birch cedar"]
+
+
+def test_the_sources_of_the_text_are_never_dropped(talk: Any) -> None:
+    first = [f"a{n}" for n in range(999)]
+    talk.memories.add("Mara owns a boat", kind="fact", user_id="mara", source_refs=first)
+    talk.memories.add("Mara owns a boat!", kind="fact", user_id="mara", source_refs=["b", "c", "d"])
+    refs = talk.known("Mara owns a boat").source_refs
+    assert (len(refs), refs[0], refs[-1]) == (1_000, "a0", "d")
