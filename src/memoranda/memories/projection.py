@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,6 @@ from memoranda.clock import moment
 from memoranda.filters import Filter
 from memoranda.storage.sql.base import Connection, Row
 from memoranda.store import listing
-from memoranda.store.rows import Record, fetch, scope_of
 from memoranda.store.store import Store
 from memoranda.text.json import compact_json
 from memoranda.types import Projection
@@ -31,19 +31,16 @@ def project(store: Store, tenant: str, where: Filter, limit: int) -> Projection:
     rows make the same picture.
     """
     seqs = listing.seqs(store.db, tenant, where)
-    rows: list[Record] = []
-    vectors: list[NDArray[np.float32]] = []
-    for row, vector in _embedded(store, tenant, seqs[:: max(1, -(-len(seqs) // limit))]):
-        rows.append(row)
-        vectors.append(vector)
-    points, explained = (
-        principal_components(np.asarray(vectors)) if len(rows) > 1 else (np.zeros((len(rows), 2)), 1.0)
-    )
+    rows = [*_embedded(store, tenant, seqs[:: max(1, -(-len(seqs) // limit))])]
+    points, explained = np.zeros((len(rows), 2)), 1.0
+    if len(rows) > 1:
+        vectors = np.frombuffer(b"".join(row.vector for row in rows), dtype="<f4")
+        points, explained = principal_components(vectors.reshape(len(rows), -1))
     return Projection(
         ids=[row.id for row in rows],
         points=[(x, y) for x, y in np.round(points, DECIMALS).tolist()],
         kinds=[row.kind for row in rows],
-        scopes=[_place(row) for row in rows],
+        scopes=[_scope(row) for row in rows],
         occurred_at=[moment(row.occurred_at) for row in rows],
         total=len(seqs),
         explained=round(explained, DECIMALS),
@@ -62,22 +59,31 @@ def principal_components(vectors: NDArray[np.float32]) -> tuple[NDArray[np.float
     return centered @ first, min(1.0, max(0.0, explained))
 
 
-def _embedded(store: Store, tenant: str, seqs: Sequence[int]) -> Iterator[tuple[Record, NDArray[np.float32]]]:
-    """Yield the rows that are there, each with the vector of its beginning, if it has one."""
+class _Embedded(NamedTuple):
+    """What is shown of a memory, and the vector of its beginning. Its text, which may be long, is not read."""
+
+    id: str
+    kind: str
+    session_id: str | None
+    user_id: str | None
+    agent_id: str | None
+    channel_id: str | None
+    occurred_at: int
+    vector: bytes
+
+
+def _embedded(store: Store, tenant: str, seqs: Sequence[int]) -> Iterator[_Embedded]:
+    """Yield the memories that are there and have a vector."""
     for at in range(0, len(seqs), PAGE):
-        rows, found = store.db.read(partial(_page, tenant, store.space, seqs[at : at + PAGE]), tenant)
-        for seq, part, _, _, data in found:
-            if part == 0:
-                yield rows[seq], np.frombuffer(data, dtype="<f4")
+        values = [tenant, store.space, compact_json(seqs[at : at + PAGE])]
+        yield from map(_Embedded._make, store.db.read(partial(_page, values), tenant))
 
 
-def _page(tenant: str, space: int, seqs: Sequence[int], c: Connection) -> tuple[dict[int, Record], list[Row]]:
-    rows = fetch(c, tenant, seqs)
-    return rows, c.all("embeddings_of", [tenant, space, compact_json([*rows])])
+def _page(values: Sequence[Any], c: Connection) -> list[Row]:
+    return c.all("first_embeddings", values)
 
 
-def _place(row: Record) -> str:
-    """Return the scope of a row with its id: `user:ada`, `global`."""
-    scope = scope_of(row)
-    ids = {"session": row.session_id, "channel": row.channel_id, "agent": row.agent_id, "user": row.user_id}
-    return f"{scope}:{ids[scope]}" if scope in ids else scope
+def _scope(row: _Embedded) -> str:
+    """Return the narrowest scope of a memory with its id: `user:ada`, `global`."""
+    ids = {"session": row.session_id, "user": row.user_id, "agent": row.agent_id, "channel": row.channel_id}
+    return next((f"{place}:{id_}" for place, id_ in ids.items() if id_ is not None), "global")

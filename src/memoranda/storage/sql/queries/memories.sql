@@ -104,6 +104,11 @@ DELETE FROM embeddings WHERE tenant_id = ? AND seq = ?
 SELECT seq, part, start, stop, vector FROM embeddings
 WHERE tenant_id = ? AND space = ? AND seq IN (SELECT value FROM {seqs ?} wanted) ORDER BY seq, part
 
+-- name: first_embeddings
+SELECT m.id, m.kind, m.session_id, m.user_id, m.agent_id, m.channel_id, m.occurred_at, e.vector FROM {seqs ?3} wanted
+{join} memories m ON m.tenant_id = ?1 AND m.seq = wanted.value
+{join} embeddings e ON e.tenant_id = ?1 AND e.space = ?2 AND e.seq = m.seq AND e.part = 0 ORDER BY m.seq
+
 -- name: embedding_span
 SELECT start, stop FROM embeddings WHERE tenant_id = ? AND space = ? AND seq = ? AND part = ?
 
