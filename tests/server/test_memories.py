@@ -9,8 +9,11 @@ from urllib.parse import quote
 
 import numpy as np
 import pytest
+from starlette.datastructures import Headers
 
+from memoranda.server.inputs import accepts_gzip
 from memoranda.server.models import OTHERS
+from support.waiting import until
 
 
 def post(house: Any, path: str, **body: Any) -> dict[str, Any]:
@@ -189,6 +192,42 @@ def test_a_projection_has_a_point_for_each_memory(house: Any) -> None:
     shown = post(house, "/projection")
     assert (shown["object"], shown["total"], shown["kinds"]) == ("memory.projection", 3, ["note"] * 3)
     assert [len(point) for point in shown["points"]] == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("header", "accepts"),
+    [
+        ("", False),
+        ("br", False),
+        ("x-gzip2", False),
+        ("gzip", True),
+        ("br, GZIP ; q=0.5", True),
+        ("gzip;q=1.0, identity;q=0", True),
+        ("gzip;q=0", False),
+        ("deflate, gzip; q=0.000 ,br", False),
+    ],
+)
+def test_codings_that_a_client_accepts(header: str, accepts: bool) -> None:
+    assert accepts_gzip(Headers({"accept-encoding": header})) is accepts
+
+
+def test_a_large_answer_is_compressed_for_clients_that_accept_it(house: Any) -> None:
+    said = [{"content": f"fence {n}", "user_id": f"user{n}", "kind": "fact"} for n in range(300)]
+    house.request("POST", "/v1/memories/batch", json={"memories": said})
+    until(lambda: len(post(house, "/projection", scopes=["all"])["ids"]) == 300, "the vectors")
+    for method, path, asked in (
+        ("POST", "/projection", {"json": {"scopes": ["all"]}}),
+        ("GET", "/timeline", {"params": {"scopes": "all", "limit": 100}}),
+    ):
+        plain, packed = (
+            house.request(method, f"/v1/memories{path}", headers={"accept-encoding": coding}, **asked)
+            for coding in ("gzip;q=0, br", "deflate, gzip")
+        )
+        assert "content-encoding" not in plain.headers
+        assert packed.headers["content-encoding"] == "gzip"
+        assert plain.headers["vary"] == packed.headers["vary"] == "accept-encoding"
+        assert packed.json() == plain.json()
+        assert int(packed.headers["content-length"]) < 0.4 * int(plain.headers["content-length"])
 
 
 @pytest.mark.parametrize("id_", ["a/b", "ü", "%2F", "a b?c#d", "x" * 256])

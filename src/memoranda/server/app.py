@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import logging
 import time
 from collections.abc import Awaitable, Coroutine
@@ -23,7 +24,7 @@ from memoranda.mcp.place import PATH as MCP
 from memoranda.server.auth import Guard
 from memoranda.server.console import Console
 from memoranda.server.errors import ClientGone, Refused, error_response, unknown_route
-from memoranda.server.inputs import from_json, from_query
+from memoranda.server.inputs import accepts_gzip, from_json, from_query
 from memoranda.server.limits import read_body
 from memoranda.server.mcp import METADATA, Mcp, Metadata
 from memoranda.server.observe import Observed
@@ -39,6 +40,8 @@ from memoranda.server.telemetry import Telemetry
 log = logging.getLogger("memoranda.http")
 OWN_NAMES = ("{id}", "{model}", "{memory_id}", "{user_id}", "{agent_name}", "{app_id}", "{run_id}")
 """Path parameters whose ids the callers choose."""
+LARGE = 16 << 10
+"""Bytes beyond which an answer is compressed, of routes that compress."""
 _encoder = msgspec.json.Encoder()
 
 
@@ -66,7 +69,7 @@ class Answers:
             read = time.perf_counter()
             result = await self._in_time(route, call)
             handled = time.perf_counter()
-            response = result if isinstance(result, Response) else _encoded(route, result)
+            response = result if isinstance(result, Response) else await _encoded(route, result, request)
             self._stages(began, read, handled)
         except ClientGone:
             return Response(status_code=499)
@@ -153,8 +156,15 @@ def is_form(request: Request) -> bool:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower() == MULTIPART
 
 
-def _encoded(route: Route, result: Any) -> Response:
-    return Response(_encoder.encode(result), media_type=route.media)
+async def _encoded(route: Route, result: Any, request: Request) -> Response:
+    body = _encoder.encode(result)
+    if not route.compresses:
+        return Response(body, media_type=route.media)
+    headers = {"vary": "accept-encoding"}
+    if len(body) > LARGE and accepts_gzip(request.headers):
+        body = await asyncio.to_thread(gzip.compress, body, 1, mtime=0)
+        headers["content-encoding"] = "gzip"
+    return Response(body, headers=headers, media_type=route.media)
 
 
 class Endpoint:

@@ -22,7 +22,7 @@ from memoranda.server.auth import Guard
 from memoranda.server.console_assets import Asset, assets
 from memoranda.server.console_session import COOKIE, SECONDS, csrf_token, end_of, new_session
 from memoranda.server.errors import JSON, Refused, error_response
-from memoranda.server.inputs import from_json
+from memoranda.server.inputs import accepts_gzip, from_json
 from memoranda.server.limits import read_body
 
 PATH = "/console"
@@ -188,7 +188,7 @@ def _file(request: Request, asset: Asset, caching: str) -> Response:
     if asset.tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
     body = asset.body
-    if "gzip" in request.headers.get("accept-encoding", ""):
+    if accepts_gzip(request.headers):
         body = asset.packed
         headers["content-encoding"] = "gzip"
     return Response(body, headers={**headers, "content-type": asset.media})

@@ -57,7 +57,7 @@ ROUTES = (
     ),
     Route(
         "GET", f"{AT}/timeline", "Facts over time", timeline, "read", wire.FactTimeline, query=wire.TimelineQuery,
-        long=True,
+        long=True, compresses=True,
     ),
     Route("GET", f"{AT}/{{id}}/history", "The versions of a fact", history, "read", wire.FactVersions),
     Route("POST", f"{AT}/{{id}}/confirm", "Confirm a fact", confirm, "write", MemoryObject),

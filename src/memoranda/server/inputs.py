@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
-from starlette.datastructures import QueryParams
+from starlette.datastructures import Headers, QueryParams
 
 from memoranda.errors import InvalidInput
 from memoranda.validation import converted, decode
@@ -23,6 +23,12 @@ T = TypeVar("T", bound=msgspec.Struct)
 DIAGNOSED = 8 << 20
 """Bodies up to this size are parsed a second time, leniently, for a precise error."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_GZIP = re.compile(r"(?:^|,)\s*gzip\s*(?:;\s*q=(?!0(?:\.0*)?\s*(?:,|$))[^,]*)?(?:,|$)", re.IGNORECASE)
+
+
+def accepts_gzip(headers: Headers) -> bool:
+    """Return True if a request takes an answer that is compressed with gzip (RFC 9110, section 12.5.3)."""
+    return _GZIP.search(headers.get("accept-encoding", "")) is not None
 
 
 @lru_cache

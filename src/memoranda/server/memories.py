@@ -269,7 +269,7 @@ ROUTES = (
     ),
     Route(
         "POST", f"{AT}/projection", "Memories as points of a plane", projection, "read", wire.ProjectionObject,
-        wire.ProjectionBody, long=True,
+        wire.ProjectionBody, long=True, compresses=True,
     ),
     Route("GET", f"{AT}/{{id}}", "One memory", get, "read", wire.MemoryObject),
     Route("PATCH", f"{AT}/{{id}}", "Change fields", update, "write", wire.MemoryObject, wire.ChangeBody),

@@ -138,8 +138,8 @@ class Route(msgspec.Struct, frozen=True):
     `answer` is the type of a JSON answer, None for another `media`. `needs` is the least a key must be allowed:
     `open` asks for no key, `service` for a service or an admin key that is bound to no user, `operator` for an admin of
     the default tenant. `long` marks work that grows with the size of the body or selection: it has no total time
-    limit, its body only has to keep arriving. With `streams` it can also answer with events. `api` is the API of
-    another system that the route belongs to.
+    limit, its body only has to keep arriving. With `streams` it can also answer with events. With `compresses`, a large
+    answer is compressed for clients that accept gzip. `api` is the API of another system that the route belongs to.
     """
 
     method: str
@@ -154,6 +154,7 @@ class Route(msgspec.Struct, frozen=True):
     long: bool = False
     form: Form | None = None
     streams: bool = False
+    compresses: bool = False
     api: Api = OWN
 
     @property
