@@ -84,9 +84,9 @@ def test_the_answer_that_is_shown_is_the_answer(tmp_path: Path) -> None:
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[str]:
+def served(folder: Path, *options: str) -> Iterator[str]:
     """A server on the folder, as its address."""
-    command = [sys.executable, "-m", "memoranda", "serve", "--port", "0"]
+    command = [sys.executable, "-m", "memoranda", "serve", "--port", "0", *options]
     with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         yield server.stderr.readline().split()[-1]
