@@ -9,7 +9,8 @@ import msgspec
 from memoranda.config.sections import Spending
 from memoranda.errors import Forbidden, InvalidInput
 from memoranda.knowledge.quotas import check_changes
-from memoranda.store.core import OPERATOR_TENANT, Core, tenant_for
+from memoranda.store.core import Core, tenant_for
+from memoranda.store.jobs import OPERATOR_TENANT
 from memoranda.store.usage import LIMITS, Spent
 from memoranda.types import Subject
 

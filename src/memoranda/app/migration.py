@@ -16,10 +16,10 @@ from memoranda.config.keys import masked
 from memoranda.errors import Conflict, EmbedderUnavailable
 from memoranda.indexes.vector.base import Index
 from memoranda.providers.embeddings.base import Embedder
-from memoranda.store.core import MOVE_JOB, OPERATOR_TENANT, REMODEL_JOB, REMODEL_KEY, Core
+from memoranda.store.core import MOVE_JOB, Core
 from memoranda.store.index_checks import check_filled
 from memoranda.store.index_sync import Mirror
-from memoranda.store.jobs import Postponed, Run
+from memoranda.store.jobs import REMODEL_JOB, Postponed, Run
 from memoranda.store.pace import STEP, Pace
 
 log = logging.getLogger("memoranda.migration")
@@ -38,8 +38,6 @@ class Moves:
         self._url = index_url
         self._retired: list[Index] = []
         core.jobs.handlers |= {MOVE_JOB: self.move, REMODEL_JOB: self.remodel}
-        change = [OPERATOR_TENANT, REMODEL_JOB, REMODEL_KEY]
-        core.store.changing = lambda c: c.one("twin_job", change) is not None
 
     async def move(self, run: Run) -> dict[str, Any]:
         """Fill the index of another URL with the stored vectors, then switch to it."""

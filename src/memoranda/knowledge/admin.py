@@ -10,7 +10,8 @@ from memoranda.errors import Forbidden
 from memoranda.knowledge.quotas import check_changes, quotas_of
 from memoranda.knowledge.values import Tenant, Usage
 from memoranda.storage.sql.base import Connection
-from memoranda.store.core import OPERATOR_TENANT, Core, tenant_for
+from memoranda.store.core import Core, tenant_for
+from memoranda.store.jobs import OPERATOR_TENANT
 from memoranda.store.paging import Listed, as_page, check_page
 from memoranda.types import Subject
 

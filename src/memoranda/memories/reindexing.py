@@ -7,16 +7,8 @@ from typing import Any
 from memoranda.errors import InvalidInput
 from memoranda.indexes.vector import INDEXES
 from memoranda.store.access import must_be_admin
-from memoranda.store.core import (
-    COMPACT_JOB,
-    EMBED_JOB,
-    MOVE_JOB,
-    OPERATOR_TENANT,
-    REMODEL_JOB,
-    REMODEL_KEY,
-    Core,
-    must_be_operator,
-)
+from memoranda.store.core import COMPACT_JOB, EMBED_JOB, MOVE_JOB, Core, must_be_operator
+from memoranda.store.jobs import OPERATOR_TENANT, REMODEL_JOB, REMODEL_KEY
 from memoranda.types import Job, Subject
 
 

@@ -18,7 +18,7 @@ from memoranda.server.console_session import COOKIE, csrf_token, key_of
 from memoranda.server.errors import Refused
 from memoranda.server.route import OWN, Api, Need
 from memoranda.store.access import sees_all
-from memoranda.store.core import OPERATOR_TENANT
+from memoranda.store.jobs import OPERATOR_TENANT
 from memoranda.types import Subject
 
 ACT_FOR = "x-memoranda-user"

@@ -23,7 +23,7 @@ from memoranda.store.changes import Outcome
 from memoranda.store.forget_preview import Derived
 from memoranda.store.forgetting import Eraser
 from memoranda.store.ingest import Ingest
-from memoranda.store.jobs import RELEASE_JOB, Jobs
+from memoranda.store.jobs import OPERATOR_TENANT, RELEASE_JOB, Jobs
 from memoranda.store.retrieval.search import Recall
 from memoranda.store.rows import Record, attributes
 from memoranda.store.store import Store
@@ -37,11 +37,6 @@ T = TypeVar("T")
 EMBED_JOB = "memories.embed"
 COMPACT_JOB = "store.compact"
 MOVE_JOB = "index.move"
-REMODEL_JOB = "memories.remodel"
-REMODEL_KEY = "remodel"
-"""The deduplication key of the job that changes the model: one at a time."""
-OPERATOR_TENANT = "default"
-"""The tenant whose admins operate the installation, and which owns the jobs about all tenants."""
 
 
 def tenant_for(subject: Subject, tenant: str | None, what: str) -> str:

@@ -20,6 +20,7 @@ from memoranda.indexes.vector.base import Index
 from memoranda.storage.sql.base import Connection, Database, Row
 from memoranda.store.changes import Applied, Outcome, Put, Settled, blob, text_key
 from memoranda.store.index_sync import Derived, Live, Mirror
+from memoranda.store.jobs import OPERATOR_TENANT, REMODEL_JOB, REMODEL_KEY
 from memoranda.store.rows import CHUNK, Record, fetch, fetch_ids, newer_than
 from memoranda.store.transaction import Cascade, Edit, Spaces, Writing, known_texts
 from memoranda.store.validation import Draft
@@ -52,8 +53,6 @@ class Store:
         """The next model during a migration; every row needs a vector in `next_space` too."""
         self.on_pending: Callable[[str], None] = lambda tenant: None
         """Called on the writing thread when rows of a tenant were written without vectors."""
-        self.changing: Callable[[Connection], bool] = lambda c: False
-        """Returns True while a process changes over to another model."""
         self.cascades: list[Cascade] = []
         self.edits: list[Edit] = []
         """Called when memories are removed (`cascades`) or their texts change (`edits`), see `Writing`."""
@@ -233,7 +232,9 @@ class Store:
             if self.pending_counts.get(tenant) or self.next_space is not None:
                 return 0
             live = c.one("get_meta", ["space"])
-            if live is None or int(live[0]) != self.space or self.changing(c):
+            if live is None or int(live[0]) != self.space:
+                return 0
+            if c.one("twin_job", [OPERATOR_TENANT, REMODEL_JOB, REMODEL_KEY]) is not None:
                 return 0
             return c.run("drop_foreign_spaces", [self.space, tenant, first, last])
 
