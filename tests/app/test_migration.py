@@ -13,7 +13,7 @@ import pytest
 
 import memoranda
 from memoranda.app.blocking import BlockingMemoranda
-from memoranda.errors import Forbidden, InvalidInput
+from memoranda.errors import EmbedderUnavailable, Forbidden, InvalidInput
 from memoranda.indexes.vector import Index
 from memoranda.storage.sql import Connection
 from memoranda.store.index_batches import changed_page
@@ -308,3 +308,31 @@ def test_vectors_that_were_dropped_after_a_failed_change_of_the_model_are_made_a
     assert later.memories.wait(later.memories.reembed().id).state == "completed"
     assert vectors_by_model(later)["hash-128"] == 30
     agree(later)
+
+
+def test_an_attempt_at_a_model_change_marks_no_rows_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits for a model that is away by an attempt every few seconds, and marking reads all rows."""
+    monkeypatch.setattr("memoranda.app.migration.RETRY_AFTER", 0.05)
+    with memoranda.open(tmp_path, embedder=QUICK) as rc:
+        rc.memories.add_many([f"entry {n}" for n in range(100)])
+    with memoranda.open(tmp_path, embedder={"url": "hash:128"}) as rc:
+        core, marked, refused = rc.inner.core, list[str](), list[str]()
+        prepare, embed = core.store.prepare, core.ingest.embed_pending
+
+        def counted(model: str, dim: int) -> None:
+            marked.append(model)
+            prepare(model, dim)
+
+        async def away(rows: Any, tenant: str, **options: Any) -> int:
+            if options.get("embedder") is not None and len(refused) < 3:
+                refused.append(tenant)
+                raise EmbedderUnavailable("away")
+            return await embed(rows, tenant, **options)
+
+        monkeypatch.setattr(core.store, "prepare", counted)
+        monkeypatch.setattr(core.ingest, "embed_pending", away)
+        assert rc.memories.wait(rc.memories.reembed().id).state == "completed"
+        assert (marked, len(refused)) == (["hash-128"], 3)
+        agree(rc)

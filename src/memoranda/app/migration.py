@@ -25,6 +25,8 @@ from memoranda.store.pace import STEP, Pace
 log = logging.getLogger("memoranda.migration")
 RETRY_AFTER = 5.0
 TRIES = 10
+MARKED = "marked"
+"""The cursor of a model change once all rows without a vector of the next model are marked."""
 GRACE_SECONDS = 5.0
 """How long a replaced index still answers searches that had begun."""
 
@@ -55,8 +57,11 @@ class Moves:
         embedder, store = self.core.next, self.core.store
         if embedder is None:
             return {"embedded": 0, "model": store.model}
-        # marks again what another process has dropped since this one started
-        await self.core.threads.run(store.prepare, embedder.model, embedder.dim)
+        if (
+            run.cursor is None
+        ):  # another process may have dropped vectors since this one started; it drops none now
+            await self.core.threads.run(store.prepare, embedder.model, embedder.dim)
+            await run.report(run.done, cursor=MARKED)
         space = store.next_space
         assert space is not None
         done = await self._embed_all(run, embedder, space, run.done)
