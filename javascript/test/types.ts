@@ -2,8 +2,10 @@
 import { generateText, wrapLanguageModel, type LanguageModel } from 'ai';
 import { Memoranda, NotFound, type Memory, type SearchHit, type CallOptions } from 'memoranda';
 import { memoryMiddleware, memoryTools, type MemoryOptions } from 'memoranda/ai';
-import { MemorandaVector } from 'memoranda/mastra';
+import { embeddingModel, MemorandaMemoryStorage, MemorandaStorage, MemorandaVector } from 'memoranda/mastra';
 import { Mastra } from '@mastra/core/mastra';
+import { InMemoryStore, MastraCompositeStore } from '@mastra/core/storage';
+import { Memory as MastraMemory } from '@mastra/memory';
 
 const memoranda = new Memoranda({ baseURL: 'http://127.0.0.1:8377', apiKey: 'k', timeout: 1 });
 const options: CallOptions = { signal: new AbortController().signal };
@@ -28,3 +30,9 @@ const vectors = new MemorandaVector({ memoranda });
 await vectors.createIndex({ indexName: 'x', dimension: 3 });
 const found = await vectors.query({ indexName: 'x', queryVector: [1], filter: { a: { $gt: 1 } } });
 console.log(found[0]?.score.toFixed(), new Mastra({ vectors: { vectors } }));
+const storage = new MemorandaStorage({ memoranda, name: 'x', observe: false });
+const mastraMemory = new MastraMemory({ storage, vector: vectors, embedder: embeddingModel(memoranda) });
+const memoryStorage = new MemorandaMemoryStorage({ memoranda });
+const composed = new MastraCompositeStore({ id: 'app', default: new InMemoryStore(), domains: { memory: memoryStorage } });
+const { threads } = await memoryStorage.listThreads({ filter: { resourceId: 'u' }, perPage: 1 });
+console.log(threads[0]?.title, await mastraMemory.getWorkingMemory({ threadId: 't' }), new Mastra({ storage: composed }));

@@ -142,7 +142,7 @@ SUITES = (
         adapter="JavaScript package, Mastra",
         client="@mastra/core",
         version=MASTRA["@mastra/core"],
-        name=f"tests of the package on Node, with `ai` {NODE['ai']}",
+        name=f"tests of the package on Node, with `@mastra/memory` {MASTRA['@mastra/memory']} and `ai` {NODE['ai']}",
         files=("tests/wire/test_javascript.py",),
     ),
     Suite(

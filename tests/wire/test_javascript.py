@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import runpy
@@ -142,8 +143,40 @@ def test_the_ai_sdk(stages: Any, tmp_path: Path, version: str) -> None:
 
 @installed
 @pytest.mark.slow
-def test_mastra(stage: Any, tmp_path: Path, mastra: Path) -> None:
-    run_tests(stage, "mastra.test.mjs", project(tmp_path, _mastra=mastra / "node_modules" / "@mastra"))
+@pytest.mark.parametrize("file", ["mastra.test.mjs", "mastra.memory.test.mjs"])
+def test_mastra(stages: Any, tmp_path: Path, mastra: Path, file: str) -> None:
+    with stages() as stage:
+        run_tests(stage, file, project(tmp_path, _mastra=mastra / "node_modules" / "@mastra"))
+
+
+AFTER = """
+const { threads } = await memory.listThreads({ filter: { resourceId: 'mara' } });
+const texts = model.prompts.at(-1).flatMap(({ content }) => content[0].text ?? []);
+console.log(JSON.stringify([threads.map(({ id }) => id), texts]));
+"""
+
+
+@installed
+@pytest.mark.slow
+def test_the_example_for_mastra_and_a_restart(served: Any, tmp_path: Path, mastra: Path) -> None:
+    readme = (PACKAGE / "README.md").read_text()
+    example = readme.split("## Mastra\n")[1].split("```js\n")[1].split("```")[0]
+    script = "import { scripted } from './scripted.mjs';\nconst model = scripted(['You live in Lisbon.']);\n"
+    used = project(tmp_path, _mastra=mastra / "node_modules" / "@mastra")
+
+    def printed(server: Any) -> list[str]:
+        address = "http://127.0.0.1:8377"
+        assert address in example
+        (used / "example.mjs").write_text(script + example.replace(address, server.url) + AFTER)
+        return ran(["node", "example.mjs"], used).splitlines()
+
+    said = ["I moved to Lisbon in May.", "You live in Lisbon."]
+    first = served("first")
+    assert printed(first) == [f"2 {said[0]}", json.dumps([["trip"], said[:1]], separators=(",", ":"))]
+    first.end()
+    again = printed(served("first"))
+    assert again == [f"4 {said[0]}", json.dumps([["trip"], [*said, said[0]]], separators=(",", ":"))]
+    assert printed(served("second"))[0] == f"2 {said[0]}"
 
 
 # --- the package -----------------------------------------------------------------------------------

@@ -1,1 +1,3 @@
+export { embeddingModel } from './embedding.js';
+export { MemorandaMemoryStorage, MemorandaStorage } from './storage.js';
 export { MemorandaVector } from './vector.js';
