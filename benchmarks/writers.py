@@ -110,7 +110,7 @@ def report(rates: dict[tuple[str, int], list[float]]) -> None:
     speeds = {key: statistics.median(runs) for key, runs in rates.items()}
     for how in HOW:
         one, two = speeds[how, 1], speeds[how, 2]
-        shares = f"{one / speeds['bare', 1]:.2f} | {two / speeds['bare', 2]:.2f}"
+        shares = f"{one / speeds['bare', 1]:.3f} | {two / speeds['bare', 2]:.3f}"
         print(f"| {how} | {one:.0f} | {two:.0f} | {two / one:.2f} | {shares} |")
     load = " ".join(f"{value:.1f}" for value in os.getloadavg())
     print(f"\nload average {load} on {os.cpu_count()} cores")
