@@ -17,7 +17,7 @@ from memoranda.store.retrieval.evidence import Features
 
 
 def case(kind: str, probability: float, *, found: bool = False) -> Case:
-    return Case(kind, Features(probability, probability, 0.0, 0.0), probability, found)
+    return Case(kind, Features(probability, probability, 0.0, people=False), probability, found)
 
 
 def test_the_report_counts_what_it_says() -> None:
@@ -55,15 +55,19 @@ def test_the_error_by_chance_is_that_of_right_probabilities() -> None:
 def test_weights_are_fitted_to_what_is_found() -> None:
     rng = np.random.default_rng(3)
     cases = []
-    for _ in range(400):
-        similarity, noise = rng.random(), rng.random()
-        found = bool(rng.random() < 1 / (1 + np.exp(-8 * (similarity - 0.6))))
-        cases.append(Case(ANSWERED, Features(similarity, noise, 0.0, 0.0), 0.0, found))
-    intercept, weights = abstention.fitted(cases)
-    assert weights.similarity > 3 * abs(weights.coverage)
-    assert -intercept / weights.similarity == pytest.approx(0.6, abs=0.1)
+    for n in range(800):
+        people, similarity, noise = n % 2 == 0, rng.random(), rng.random()
+        middle = 0.6 if people else 0.3
+        found = bool(rng.random() < 1 / (1 + np.exp(-8 * (similarity - middle))))
+        cases.append(Case(ANSWERED, Features(similarity, noise, 0.0, people), 0.0, found))
+    weights = abstention.fitted(cases)
+    for style, middle in (("people", 0.6), ("other", 0.3)):
+        one = weights[style]
+        assert one.similarity > 3 * abs(one.coverage)
+        assert -one.intercept / one.similarity == pytest.approx(middle, abs=0.1)
+    assert set(abstention.fitted(cases[::2])) == {"people"}
     with pytest.raises(ValueError, match="no questions that are answered beside others"):
-        abstention.fitted(cases[:0])
+        abstention.fitted([case for case in cases if case.found])
 
 
 def test_the_command_prints_a_table_or_json() -> None:
@@ -73,7 +77,8 @@ def test_the_command_prints_a_table_or_json() -> None:
     given = json.loads(CliRunner().invoke(app, [*options, "--fit", "--json"]).output)
     (bundled,) = given["datasets"]
     assert bundled["answered"] == bundled["kinds"][0]["questions"] == 12
-    assert set(given["weights"]) == {"intercept", "similarity", "coverage", "others", "people"}
+    assert set(given["weights"]) == {"people", "other"}
+    assert set(given["weights"]["people"]) == {"intercept", "similarity", "coverage", "others"}
 
 
 def test_a_longmemeval_file_in_both_forms(tmp_path: Path) -> None:

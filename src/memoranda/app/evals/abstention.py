@@ -14,7 +14,7 @@ from memoranda.app.evals.dataset import Dataset, Question
 from memoranda.app.evals.run import Progress, Written
 from memoranda.app.evals.written import written
 from memoranda.app.memoranda import Memoranda
-from memoranda.store.retrieval.evidence import LOOKED_AT, Features, Result, evidence, features
+from memoranda.store.retrieval.evidence import LOOKED_AT, Features, Result, Weights, evidence, features
 from memoranda.store.rows import memory_speaker
 from memoranda.types import NewMemory
 
@@ -181,16 +181,25 @@ def chance_error(probabilities: Floats) -> float:
     return float(np.mean([calibration_error(probabilities, right) for right in draws]))
 
 
-def fitted(asked: Sequence[Case]) -> tuple[float, Features]:
-    """Return intercept and weights of a logistic regression of `found` on the features, by Newton's method.
+def fitted(asked: Sequence[Case]) -> dict[str, Weights]:
+    """Return weights for talks between people and for all else, of those that there are.
 
     Raises:
-        ValueError: all or none of the cases are found.
+        ValueError: all or none of the cases of one of them are found.
     """
+    styles = {"people": True, "other": False}
+    parts = {
+        name: [case for case in asked if case.features.people == style] for name, style in styles.items()
+    }
+    return {name: _regression(cases) for name, cases in parts.items() if cases}
+
+
+def _regression(asked: Sequence[Case]) -> Weights:
+    """Return the logistic regression of `found` on the features, by Newton's method."""
     right = np.array([float(case.found) for case in asked])
-    if not len(asked) or right.min(initial=1.0) == right.max(initial=0.0):
+    if right.min() == right.max():
         raise ValueError("has no questions that are answered beside others that are not")
-    x = np.array([case.features for case in asked])
+    x = np.array([case.features[:-1] for case in asked])
     mean, deviation = x.mean(axis=0), np.maximum(x.std(axis=0), 1e-9)
     scaled = np.column_stack([(x - mean) / deviation, np.ones(len(x))])
     ridge = PENALTY * np.diag([*[1.0] * x.shape[1], 0.0])
@@ -201,6 +210,4 @@ def fitted(asked: Sequence[Case]) -> tuple[float, Features]:
         curve = (scaled * (chances * (1.0 - chances))[:, None]).T @ scaled + ridge
         weights -= np.linalg.solve(curve, slope)
     plain = weights[:-1] / deviation
-    return round(float(weights[-1] - plain @ mean), 3), Features(
-        *(round(float(weight), 3) for weight in plain)
-    )
+    return Weights(*(round(float(weight), 3) for weight in (weights[-1] - plain @ mean, *plain)))

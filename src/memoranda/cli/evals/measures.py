@@ -85,12 +85,11 @@ def abstention_command(
         typer.echo(msgspec.json.encode(weights).decode())
 
 
-def _fitted_evidence(every: Sequence[abstention.Case]) -> dict[str, float]:
+def _fitted_evidence(every: Sequence[abstention.Case]) -> dict[str, dict[str, float]]:
     try:
-        intercept, weights = abstention.fitted(every)
+        return {style: weights._asdict() for style, weights in abstention.fitted(every).items()}
     except ValueError as exc:
         raise InvalidInput("--fit", str(exc)) from exc
-    return {"intercept": intercept} | weights._asdict()
 
 
 def answers_command(

@@ -31,12 +31,23 @@ class Features(NamedTuple):
     similarity: float
     coverage: float
     others: float
-    people: float
+    people: bool
 
 
-INTERCEPT = -13.312
-WEIGHTS = Features(similarity=18.966, coverage=3.559, others=-2.361, people=-2.066)
-"""Fitted by `memoranda eval abstention --fit`, see docs/evaluation.md."""
+class Weights(NamedTuple):
+    """The weights of the features in a logistic regression."""
+
+    intercept: float
+    similarity: float
+    coverage: float
+    others: float
+
+
+PEOPLE = Weights(intercept=-19.613, similarity=24.947, coverage=3.213, others=-2.632)
+"""Of talks between people, which are more alike than messages to an assistant, or than documents."""
+OTHER = Weights(intercept=-7.039, similarity=7.93, coverage=5.261, others=0.0)
+"""Of messages to an assistant, texts without a speaker, and documents. Both are fitted by `memoranda eval abstention
+--fit`, see docs/evaluation.md."""
 UNKNOWN = 0.61, 0.19
 """The similarity to expect of results without one: a constant, and what full coverage adds."""
 
@@ -67,13 +78,14 @@ def unrelated(asked: AbstractSet[str], terms: AbstractSet[str], similarity: floa
 def evidence(question: str, results: Sequence[Result]) -> Evidence:
     """Return how likely the answer is among the results, which come best first.
 
-    A logistic regression on four features of the results; it reads no answer and asks no model.
+    A logistic regression on three features of the results, one for talks between people and one for all else; it reads
+    no answer and asks no model.
     """
     if all(only_asks(result.text) for result in results[:LOOKED_AT]):
         return Evidence("none", 0.0)
-    logit = INTERCEPT + sum(
-        weight * value for weight, value in zip(WEIGHTS, features(question, results), strict=True)
-    )
+    *values, people = features(question, results)
+    intercept, *weights = PEOPLE if people else OTHER
+    logit = intercept + sum(weight * value for weight, value in zip(weights, values, strict=True))
     probability = round(1.0 / (1.0 + math.exp(-logit)), 4)
     return Evidence(level_of(probability), probability)
 
@@ -98,8 +110,7 @@ def features(question: str, results: Sequence[Result]) -> Features:
 
     `similarity` is the greatest, and `coverage` the greatest share of the question's terms in one text; if the question
     names some of the speakers, only of their texts. `others` is the share of the first three results by speakers that
-    the question does not name. `people` is 1 if most speakers have names: chats between people are more alike than
-    messages to an assistant, or than documents.
+    the question does not name. `people` is True if most speakers have names.
     """
     shown = [result for result in results[:LOOKED_AT] if not only_asks(result.text)] or results[:1]
     speakers = [result.speaker for result in shown]
@@ -117,5 +128,5 @@ def features(question: str, results: Sequence[Result]) -> Features:
         similarity=float(similarities[~other].max(initial=0.0)),
         coverage=float(covered[~other].max(initial=0.0)),
         others=float(other[:FIRST].mean()),
-        people=float(style_of(speakers) == "people"),
+        people=style_of(speakers) == "people",
     )
