@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoranda.text.highlights import highlights
-from memoranda.text.terms import query_terms, terms
+from memoranda.text.terms import WORD, query_terms, terms
 
 WORDS = [
     "run",
@@ -74,6 +74,16 @@ def test_words_stay_whole():
 def test_han_is_matched_by_character():
     text = "明日は休みです。" * 30 + "東京へ行きました。" + "明日は休みです。" * 30
     assert "東京" in highlights(text, "東京", limit=1, width=20)[0].text
+
+
+@pytest.mark.parametrize(("stored", "asked"), [("NFD", "NFC"), ("NFC", "NFD")])
+def test_accents_are_the_same_composed_and_apart(stored: str, asked: str) -> None:
+    said = unicodedata.normalize(stored, "Wir waren in München.") + " Kein Wort." * 40
+    city = unicodedata.normalize(stored, "München")
+    (snippet,) = highlights(said, unicodedata.normalize(asked, "münchen"), width=40)
+    assert city in snippet.text
+    assert WORD.findall(city) == [city]
+    assert query_terms(unicodedata.normalize(asked, "É un café à Zürich")) == terms("É un café à Zürich")
 
 
 @given(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from unicodedata import normalize
 
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
 from memoranda.text.memo import kept
 from memoranda.text.regex import regex
 
-STAMP = "simple,long60,lower,fold,stop176,english,han1/1"
+STAMP = "nfc,simple,long60,lower,fold,stop176,english,han1/1"
 """Changes whenever the same text would give other terms: an index built under another stamp is stale."""
 
 MAX_TERM_BYTES = 60
@@ -34,7 +35,9 @@ STOPWORDS = frozenset(
 UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003ffff"
 _UNSPACED = regex(f"[{UNSPACED}]")
 _SURROGATE = regex("[\ud800-\udfff]")
-WORD = regex(f"[{UNSPACED}]|[^\\W_{UNSPACED}]+")
+_LETTERS, _MARKS = f"[^\\W_{UNSPACED}]", "[\u0300-\u036f]"
+WORD = regex(f"[{UNSPACED}]|{_LETTERS}+(?:{_MARKS}+{_LETTERS}*)*")
+"""A word, also with its accents as characters of their own, as names of files on macOS and many PDFs have them."""
 
 
 def analyzer() -> TextAnalyzer:
@@ -59,8 +62,9 @@ def encodable(text: str) -> str:
 
 
 def spaced(text: str) -> str:
-    """Return the text for the analyzer: encodable, and with a space around each Han or kana character."""
-    return text if text.isascii() else _UNSPACED.sub(r" \g<0> ", encodable(text))
+    """Return the text for the analyzer: encodable, with composed accents (Unicode's form NFC), and with a space around
+    each Han or kana character."""
+    return text if text.isascii() else _UNSPACED.sub(r" \g<0> ", normalize("NFC", encodable(text)))
 
 
 def terms(text: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 import threading
+import unicodedata
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from math import log
@@ -161,6 +162,16 @@ def test_words_match_by_stem_case_and_accent(words):
     words.put("t", [doc(1, "She was RUNNING past the Cafés"), doc(2, "nothing here")])
     for query in ("runs", "Run", "cafe", "CAFÉ", "café running"):
         assert find(words, query) == {1}
+
+
+def test_accents_match_composed_and_apart(words):
+    """Names of files on macOS, and the texts of many PDFs, have accents as characters of their own."""
+    forms = ("NFC", "NFD")
+    words.put(
+        "t", [doc(n, unicodedata.normalize(form, "Wir waren in München")) for n, form in enumerate(forms)]
+    )
+    for form in forms:
+        assert find(words, unicodedata.normalize(form, "münchen")) == {0, 1}
 
 
 def test_stopwords_find_nothing(words):
