@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -79,6 +81,15 @@ def test_what_is_found(said: str, told: list[str]) -> None:
 )  # fmt: skip
 def test_what_is_no_fact(said: str) -> None:
     assert captured(said, "Mara") == []
+
+
+@pytest.mark.parametrize(
+    "said", ["Ich wohne in München.", "I prefer crème brûlée over cake.", "I live in Zürich."]
+)
+def test_accents_may_be_characters_of_their_own(said: str) -> None:
+    found = captured(said, "Zoë")
+    assert found
+    assert captured(unicodedata.normalize("NFD", said), "Zoë") == found
 
 
 def test_a_turn_has_so_many_at_most_and_each_once() -> None:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
+from unicodedata import normalize
 
 import msgspec
 from msgspec.structs import replace
@@ -178,8 +179,8 @@ def _candidate(text: str, fields: Mapping[str, Any]) -> Candidate | None:
 
 
 def tidy(text: str) -> str:
-    """Return a text as one line, without characters that cannot be stored."""
-    return " ".join(_CONTROL.sub(" ", text).split())
+    """Return a text as one line with composed accents (Unicode's form NFC), without characters that cannot be stored."""
+    return " ".join(_CONTROL.sub(" ", normalize("NFC", text)).split())
 
 
 def _confidence(value: Any) -> float:

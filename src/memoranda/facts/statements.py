@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from unicodedata import normalize
 
 from memoranda.text.regex import regex
 from memoranda.text.sentences import spans
@@ -39,12 +40,13 @@ _CHECKS = regex(
 
 
 def statements(text: str) -> list[str]:
-    """Return the sentences of a message that state something, in order.
+    """Return the sentences of a message that state something, in order, with composed accents (Unicode's form NFC).
 
     A question is none. Of a question that follows a statement of one's own in the same sentence, the statement is kept:
     "I live in Munich, is there a good baker?" states "I live in Munich".
     """
     results: list[str] = []
+    text = normalize("NFC", text)
     parts = [part for start, stop in spans(text) for part in _AFTER_QUESTION.split(text[start:stop])]
     for sentence in parts:
         if not _ASKED.search(sentence):
