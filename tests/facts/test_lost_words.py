@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memoranda.app.blocking import BlockingMemoranda
 from memoranda.facts import extraction, provenance
-from memoranda.facts.grounding import Source, lost_words, passages, words_of
+from memoranda.facts.grounding import Source, lost_words, shared_words, words_of
 from support.waiting import until
 
 pytestmark = pytest.mark.rows_in("sqlite")
@@ -82,12 +82,11 @@ def test_names_count_as_words_and_the_numbers_of_ids_do_not() -> None:
     assert lost_words("Mara plans a tour", None, [left]) == {"mara", "tour"}
 
 
-def test_a_message_has_passages_about_a_fact() -> None:
-    text = "I live in Berlin. I work at Acme. Berlin is wet."
-    assert [text[slice(*span)] for span in passages("Tim lives in Berlin", text)] == [
-        "I live in Berlin.", "Berlin is wet.",
-    ]  # fmt: skip
-    assert len(passages("Tim owns a boat", text)) == 3
+def test_a_message_shares_words_with_a_fact() -> None:
+    text = "I live in Berlin. I work at Acme. Berlin has 2 zoos, two."
+    assert [text[slice(*span)] for span in shared_words("Tim saw zoos in berlin", text)] == ["Berlin", "zoos"]
+    assert [text[slice(*span)] for span in shared_words("Tim saw 2", text)] == ["2"]
+    assert shared_words("Tim owns a boat", text) == []
 
 
 WORDS = st.lists(
@@ -203,10 +202,13 @@ def test_a_changed_message_takes_its_words_along(talk: Any) -> None:
     assert len(asked) == 2
 
 
-def test_what_goes_while_the_model_answers_is_in_no_fact(talk: Any) -> None:
+@pytest.mark.parametrize(
+    "told", [{"fact": "Ida is a cellist of Graz"}, {"fact": "Ida is a cellist", "tags": ["graz", "cello"]}]
+)
+def test_what_goes_while_the_model_answers_is_in_no_fact(talk: Any, told: dict[str, Any]) -> None:
     """The model read two messages, of which one is deleted before its answer is written: the other is read again."""
     place = SESSION + talk.tenant
-    both = json.dumps([{"fact": "Ida is a cellist of Graz", "messages": [1, 2]}])
+    both = json.dumps([told | {"messages": [1, 2]}])
     asked = talk.script(
         {"text": both, "pause_at": 0}, json.dumps([{"fact": "Ida is a cellist", "messages": [1]}])
     )
@@ -218,6 +220,7 @@ def test_what_goes_while_the_model_answers_is_in_no_fact(talk: Any) -> None:
     talk.core.model.play.resume()
     talk.settle()
     assert talk.live() == ["Ida is a cellist"]
+    assert "graz" not in talk.known("Ida is a cellist").tags
 
 
 # --- any facts -------------------------------------------------------------------------------------

@@ -104,3 +104,24 @@ def test_what_a_fact_refined_holds_again(home: Any) -> None:
         (fact,) = rc.memories.list(kinds=["fact"], scopes=["all"]).data
         assert (fact.content, fact.source_refs) == ("Tim lives in Berlin", [first, third])
         assert holding(rc, home) == set()
+
+
+@pytest.mark.parametrize("how", ["delete", "archive", "end"])
+def test_what_a_person_took_out_of_the_same_sentence_stays_out(home: Any, how: str) -> None:
+    with home.open(facts={"capture_rules": True}) as rc:
+        first = say(rc, f"I live in Berlin, {STREET} 5.", 1)
+        say(rc, "I live in Berlin and I work at Acme.", 2)
+        facts = {fact.content: fact for fact in rc.memories.list(kinds=["fact"], scopes=["all"]).data}
+        assert {*facts} == {f"Tim lives in Berlin, {STREET} 5", "Tim works at Acme"}
+        if how == "delete":
+            rc.memories.delete(facts["Tim works at Acme"].id)
+        elif how == "archive":
+            rc.memories.update(facts["Tim works at Acme"].id, archived=True)
+        else:
+            rc.memories.update(
+                facts[f"Tim lives in Berlin, {STREET} 5"].id, invalid_at="2026-02-01T00:00:00Z"
+            )
+        rc.sessions.delete_message(SESSION, first)
+        settled(rc)
+        left = [fact.content for fact in rc.memories.list(kinds=["fact"], scopes=["all"]).data]
+        assert left == (["Tim works at Acme"] if how == "end" else ["Tim lives in Berlin"])

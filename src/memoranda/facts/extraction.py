@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -21,7 +22,7 @@ from memoranda.errors import (
 )
 from memoranda.facts.claims import correction_in
 from memoranda.facts.gathering import drafts_of, owner_of, responses_of, source_of
-from memoranda.facts.grounding import lost_words, passages, words_of
+from memoranda.facts.grounding import Source, lost_words, words_of
 from memoranda.facts.instructions import instructions
 from memoranda.facts.judging import judged
 from memoranda.facts.keeping import Learned, Plan, learn
@@ -80,8 +81,8 @@ _LOCKS: WeakValueDictionary[tuple[int, str, str], asyncio.Lock] = WeakValueDicti
 """Locks of sessions that are being read, by store, tenant and session."""
 
 
-Anew = Mapping[str, Sequence[Sequence[int]] | None]
-"""Messages to read again, by id, each with the parts (start, stop) of which facts are wanted; None for all of it."""
+Anew = Mapping[str, Sequence[Sequence[int]]]
+"""Messages to read again, by id, each with the words, as (start, stop), of which facts are wanted; empty for all."""
 
 
 class Moved(Exception):
@@ -99,8 +100,8 @@ class Batch(msgspec.Struct, frozen=True):
     messages."""
     rest: Sequence[str] = ()
     """The ids of single messages that a later batch reads."""
-    passages: Anew = {}
-    """Of single messages, the parts of which facts are wanted, if not all are."""
+    about: Anew = {}
+    """Of single messages, the words of which facts are wanted."""
 
 
 class Extraction:
@@ -228,7 +229,7 @@ class Extraction:
                 again = [row for row in messages if row.extract in marks and row.seq <= session.facts_seq]
                 again.sort(key=lambda row: row.seq)
                 batch = self._batch(c, session, again, marks, single=True) if again else None
-                return None if batch is None else msgspec.structs.replace(batch, passages=anew)
+                return None if batch is None else msgspec.structs.replace(batch, about=anew)
             rows = messages_to_learn_from(c, tenant, id_, session.facts_seq, AT_ONCE)
             if rows:
                 return self._batch(c, session, rows, self._readable(c, session))
@@ -441,19 +442,20 @@ def _still_rests(fact: Draft, left: Sequence[MessageRow]) -> bool:
 
 def _anew(payload: Mapping[str, Any]) -> Anew | None:
     """Return the single messages that a job is about; None if it is about all that were not read yet."""
-    parts = payload.get("passages", {})
-    return {id_: parts.get(id_) for id_ in payload["messages"]} if "messages" in payload else None
+    words = payload.get("words", {})
+    return {id_: words.get(id_, ()) for id_ in payload["messages"]} if "messages" in payload else None
 
 
 def _wanted(fact: Draft, batch: Batch) -> bool:
-    """Return True if a fact comes from the parts of messages of which facts are wanted, see `Batch`."""
+    """Return True if at least half of a fact's words are among those of which facts are wanted, see `Batch`."""
     refs = set(refs_of(fact.row))
     for row in batch.messages:
-        parts = batch.passages.get(row.id)
-        if row.id in refs and (
-            parts is None or {*passages(fact.row.content, row.content)} & {*map(tuple, parts)}
-        ):
-            return True
+        if row.id in refs:
+            places = batch.about.get(row.id, ())
+            about = words_of(Source(" ".join(row.content[slice(*place)] for place in places)))
+            mine = words_of(Source(fact.row.content)) - words_of(Source("", row.name))
+            if not places or 2 * len(mine & about) >= len(mine):
+                return True
     return False
 
 
@@ -462,7 +464,8 @@ def _has_words_of_deleted(fact: Draft, read: Sequence[MessageRow], there: Collec
     deleted = [words_of(source_of(row)) for row in read if row.id not in there]
     refs = set(refs_of(fact.row))
     left = [words_of(source_of(row)) for row in read if row.id in there and row.id in refs]
-    return bool(deleted and left) and bool(lost_words(fact.row.content, deleted, left))
+    texts = (fact.row.content, *json.loads(fact.row.tags))
+    return bool(deleted and left) and any(lost_words(text, deleted, left) for text in texts)
 
 
 def _line(label: str, content: str, at: int, *, most: int = BEFORE_CHARS) -> str:

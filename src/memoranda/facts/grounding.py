@@ -15,7 +15,6 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from memoranda.text.regex import regex
-from memoranda.text.sentences import spans
 from memoranda.text.terms import MAX_TERM_BYTES, WORD, terms
 
 SHARE = 0.25
@@ -131,12 +130,14 @@ def lost_words(
     return mine
 
 
-def passages(fact: str, text: str) -> list[tuple[int, int]]:
-    """Return the sentences of a text that share the most words with a fact, as (start, stop); all if none does."""
-    mine = words_of(Source(fact))
-    shared = {span: len(mine & words_of(Source(text[slice(*span)]))) for span in spans(text)}
-    most = max(shared.values(), default=0)
-    return [span for span, number in shared.items() if number == most]
+def shared_words(fact: str, text: str) -> list[tuple[int, int]]:
+    """Return where a text has the words of a fact: of each word the first place, as (start, stop)."""
+    mine, places = words_of(Source(fact)), list[tuple[int, int]]()
+    for match in WORD.finditer(text):
+        if found := mine & words_of(Source(match.group())):
+            places.append(match.span())
+            mine -= found
+    return places
 
 
 def _long(text: str) -> set[str]:

@@ -179,7 +179,7 @@ def _candidate(text: str, fields: Mapping[str, Any]) -> Candidate | None:
 
 
 def tidy(text: str) -> str:
-    """Return a text as one line with composed accents (Unicode's form NFC), without characters that cannot be stored."""
+    """Return a text as one line, with composed accents (Unicode's form NFC), without characters that are not stored."""
     return " ".join(_CONTROL.sub(" ", normalize("NFC", text)).split())
 
 

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from memoranda.clock import now_micros
 from memoranda.facts import versions
 from memoranda.facts.gathering import source_of
-from memoranda.facts.grounding import Source, lost_words, passages, words_of
+from memoranda.facts.grounding import Source, lost_words, shared_words, words_of
 from memoranda.sessions.records import MessageRow, messages_by_id, sessions_by_id
 from memoranda.sessions.values import EXTRACT_JOB
 from memoranda.storage.sql.base import Connection, Row
@@ -52,8 +52,8 @@ READ_AGAIN_AFTER = 2.0
 """Seconds after which messages that are left are read again: the same request may delete them, too."""
 Sources = Mapping[str, Source | None]
 """Sources that are deleted, by id; None if what one said is not known any more."""
-Passages = Mapping[str, Sequence[tuple[int, int]]]
-"""Parts of messages, as (start, stop), by id."""
+Places = Mapping[str, Sequence[tuple[int, int]]]
+"""Words of messages, as (start, stop), by id."""
 
 
 class Provenance:
@@ -172,10 +172,10 @@ class Provenance:
         w.mark([row.seq for row in rows], change)
 
     def _again(
-        self, w: Writing, ids: Sequence[str], about: Passages | None = None, *, delay: float = 0.0
+        self, w: Writing, ids: Sequence[str], about: Places | None = None, *, delay: float = 0.0
     ) -> None:
         """Enqueue the extraction of messages again, of those that were extracted before: a job for each session. Of
-        messages that did not change, only what their passages `about` a deleted fact say is wanted: other facts of
+        messages that did not change, only facts with the words `about` a deleted fact are wanted: other facts of
         theirs may have been deleted or undone by hand."""
         if not ids or EXTRACT_JOB not in self.jobs.handlers:
             return
@@ -191,7 +191,7 @@ class Provenance:
         for id_, messages in read.items():
             payload: dict[str, Any] = {"session_id": id_, "messages": messages}
             if about is not None:
-                payload["passages"] = {message: sorted(set(about[message])) for message in messages}
+                payload["words"] = {message: sorted(set(about[message])) for message in messages}
             self._place(w, EXTRACT_JOB, payload, f"{id_} {digest(compact_json(payload))}", delay=delay)
 
     def _place(self, w: Writing, kind: str, payload: dict[str, Any], key: str, *, delay: float = 0.0) -> None:
@@ -226,11 +226,11 @@ def _some(w: Writing, statement: str, ids: Sequence[str], until: int = LATEST) -
 
 class _Loss(NamedTuple):
     """What becomes of a fact that loses sources: the row as it is, and as it is without them (None: it is deleted), and
-    the messages to read again, with their passages about the fact."""
+    the messages to read again, with the words that the fact shares with them."""
 
     before: Record
     after: Record | None
-    again: Passages | None = None
+    again: Places | None = None
 
 
 def _losses(c: Connection, tenant: str, rows: Sequence[Record], gone: Sources) -> list[_Loss]:
@@ -253,13 +253,18 @@ def _losses(c: Connection, tenant: str, rows: Sequence[Record], gone: Sources) -
             return bool(lost_words(text, known if len(known) == len(going) else None, left))
 
         if loses(row.content):
-            read = row.source == EXTRACTED and row.archived_at is None and not versions.is_undone(row)
-            said = {ref: passages(row.content, messages[ref].content) for ref in refs if ref in messages}
-            return _Loss(row, None, said if read else None)
+            said = {ref: shared_words(row.content, messages[ref].content) for ref in refs if ref in messages}
+            return _Loss(row, None, said if _is_current(row) else None)
         tags = [tag for tag in json.loads(row.tags) if tag == TAG or not loses(tag)]
         return _Loss(row, row._replace(source_refs=compact_json(refs), tags=compact_json(tags)))
 
     return [loss(row) for row in rows]
+
+
+def _is_current(row: Record) -> bool:
+    """Return True if a fact was extracted, and nobody archived, ended or undid it."""
+    ended = row.invalid_at is not None and row.superseded_by is None
+    return row.source == EXTRACTED and row.archived_at is None and not ended and not versions.is_undone(row)
 
 
 def _told(
