@@ -15,6 +15,8 @@ from memoranda.facts import extraction, provenance
 from memoranda.facts.grounding import Source, lost_words, shared_words, words_of
 from support.waiting import until
 
+from .conftest import on
+
 pytestmark = pytest.mark.rows_in("sqlite")
 FRIEND = {"fact": "Mara has known the cellist Ida since childhood", "messages": [1]}
 SESSION = "cello"
@@ -167,6 +169,22 @@ def test_only_what_was_lost_is_taken_again(talk: Any) -> None:
     delete(talk, first)
     talk.settle()
     assert talk.live() == [boat["fact"]]
+
+
+@pytest.mark.parametrize(("by_hand", "again"), [(True, []), (False, ["Ida is a cellist"])])
+def test_what_a_person_ended_is_not_read_again(talk: Any, by_hand: bool, again: list[str]) -> None:
+    """An end that the conversation told is the same end when the rest is read again."""
+    end = "2024-03-01"
+    told: dict[str, Any] = {} if by_hand else {"valid_until": end}
+    texts = ("Ida is from Graz, the cellist.", "My friend the cellist Ida!")
+    first, _ = said_by_several(talk, *texts, fact="Ida is a cellist of Graz", **told)
+    if by_hand:
+        talk.memories.update(talk.known("Ida is a cellist of Graz").id, invalid_at=on(end))
+    talk.script(json.dumps([{"fact": "Ida is a cellist", "messages": [1]} | told]))
+    delete(talk, first)
+    talk.settle()
+    assert talk.live(as_of=on("2024-02-01")) == again
+    assert talk.count() == len(again)
 
 
 def test_all_messages_that_are_left_are_read_again(talk: Any, monkeypatch: pytest.MonkeyPatch) -> None:

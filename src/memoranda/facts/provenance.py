@@ -254,7 +254,8 @@ def _losses(c: Connection, tenant: str, rows: Sequence[Record], gone: Sources) -
 
         if loses(row.content):
             said = {ref: shared_words(row.content, messages[ref].content) for ref in refs if ref in messages}
-            return _Loss(row, None, said if _is_current(row) else None)
+            again = {ref: words for ref, words in said.items() if words}
+            return _Loss(row, None, again if _is_current(row) else None)
         tags = [tag for tag in json.loads(row.tags) if tag == TAG or not loses(tag)]
         return _Loss(row, row._replace(source_refs=compact_json(refs), tags=compact_json(tags)))
 
@@ -263,7 +264,7 @@ def _losses(c: Connection, tenant: str, rows: Sequence[Record], gone: Sources) -
 
 def _is_current(row: Record) -> bool:
     """Return True if a fact was extracted, and nobody archived, ended or undid it."""
-    ended = row.invalid_at is not None and row.superseded_by is None
+    ended = row.superseded_by is None and row.invalid_at != versions.metadata_of(row).get("told_until")
     return row.source == EXTRACTED and row.archived_at is None and not ended and not versions.is_undone(row)
 
 
