@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -187,3 +188,10 @@ def test_a_missing_package_is_found() -> None:
     states = {one.name: one for one in checks.packages(wanted)}
     assert states["packages"].state == "broken"
     assert states["packages"].found == "missing: not-there-at-all"
+
+
+def test_packages_of_other_platforms_are_not_missing() -> None:
+    wanted = ["not-there >=1 ; sys_platform == 'other'", f"nor-this ; sys_platform != '{sys.platform}'"]
+    assert [one.state for one in checks.packages(wanted)] == ["ok", "ok"]
+    here = checks.packages([f"not-there ; sys_platform == '{sys.platform}'"])
+    assert [one.state for one in here] == ["ok", "broken"]

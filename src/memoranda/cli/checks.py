@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import platform
+import re
 import shutil
 import stat
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from importlib.metadata import PackageNotFoundError, version
@@ -57,17 +59,18 @@ def broken(name: str, found: str, fix: str) -> Finding:
 
 
 def packages(wanted: Sequence[str]) -> Iterator[Finding]:
-    """Check that every required package is installed, except those of extras."""
+    """Check that every required package is installed, except those of extras and of other platforms."""
     yield ok("memoranda", f"{version('memoranda')} on Python {platform.python_version()}")
     missing = []
     for line in wanted:
-        name = line.split(";")[0].strip()
+        name, _, marker = line.partition(";")
+        name = name.strip()
         for sign in "<>=!~[ (":
             name = name.split(sign)[0]
         try:
             version(name)
         except PackageNotFoundError:
-            if "extra ==" not in line:
+            if _applies(marker):
                 missing.append(name)
     if missing:
         yield broken(
@@ -75,6 +78,14 @@ def packages(wanted: Sequence[str]) -> Iterator[Finding]:
         )
     else:
         yield ok("packages", "all there")
+
+
+def _applies(marker: str) -> bool:
+    """Return False for a requirement of an extra or of another platform."""
+    if "extra ==" in marker:
+        return False
+    platforms = re.findall(r"sys_platform (==|!=) ['\"](\w+)['\"]", marker)
+    return all((sys.platform == name) == (sign == "==") for sign, name in platforms)
 
 
 def sqlite() -> Finding:
