@@ -253,6 +253,15 @@ def test_what_cannot_be_used_is_refused(folder: Any) -> None:
         require("no_such_framework", "no-such-framework")
 
 
+def test_a_file_of_the_name_of_a_framework_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "some_framework.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(
+        ImportError, match=r"pip install 'some>=2'\. some_framework is imported from .*framework\.py"
+    ):
+        require("some_framework.parts", "some>=2")
+
+
 def test_nothing_is_searched_without_an_index(folder: Any) -> None:
     store = MemorandaStore(folder, index=False)
     store.put(ANA, "a", {"text": "tea"})
