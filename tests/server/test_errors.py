@@ -88,6 +88,28 @@ def test_what_is_no_route(lasting: Any, method: str, path: str, status: int, cod
     assert answer.headers["x-request-id"]
 
 
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        ("/chat/completions", "/v1/chat/completions"),
+        ("/v1/v1/ping/", "/v1/ping/"),
+        ("/v1/retrieval", "/retrieval"),
+    ],
+)
+def test_a_base_url_with_too_much_or_too_little_is_told(lasting: Any, path: str, meant: str) -> None:
+    says = lasting.request("POST", path, json={}).json()["error"]["message"]
+    assert says == f"no route {path!r}; use {meant!r}, or correct the base URL"
+    assert "openapi" in lasting.request("GET", "/nope").json()["error"]["message"]
+
+
+def test_a_model_that_is_away_is_logged_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    problem(caused(errors.ModelUnavailable("the model at a:1 did not answer"), OSError("refused")))
+    assert [record.getMessage() for record in caplog.records] == [
+        "model_unavailable: the model at a:1 did not answer"
+    ]
+    assert "Traceback" not in caplog.text
+
+
 def test_a_mistake_of_ours_is_a_500_that_is_logged(
     lasting: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

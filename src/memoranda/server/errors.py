@@ -10,6 +10,7 @@ import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Match
 
 from memoranda.errors import (
     Conflict,
@@ -123,7 +124,9 @@ def problem(exc: Exception) -> tuple[int, Problem]:
     else:
         status, code, message = _known(exc)
         param = exc.field or None if isinstance(exc, InvalidInput) else PARAMS.get(type(exc))  # type: ignore[arg-type]
-    if status >= 500:
+    if isinstance(exc, ModelUnavailable):
+        log.error("%s: %s", code, exc)  # its own words say all; the traceback is that of a socket
+    elif status >= 500:
         log.error("%s: %s", code, type(exc).__name__, exc_info=exc)
     type_ = SPENT if code == SPENT else type_of(status)
     return status, Problem(message=message, type=type_, param=param, code=code)
@@ -170,5 +173,14 @@ def error_response(exc: Exception, failure: Failure = plain) -> Response:
 
 async def unknown_route(request: Request, exc: Exception) -> Response:
     """404 for a path that is no route of this server."""
-    says = f"no route {request.url.path!r}; /openapi.json lists them"
-    return error_response(Refused(404, "unknown_route", says))
+    meant = _meant(request)
+    hint = f"use {meant!r}, or correct the base URL" if meant else "/openapi.json lists them"
+    return error_response(Refused(404, "unknown_route", f"no route {request.url.path!r}; {hint}"))
+
+
+def _meant(request: Request) -> str | None:
+    """The same path with or without `/v1`, if that is a route: some clients add `/v1` to their base URL, others not."""
+    path = request.url.path
+    other = path.removeprefix("/v1") if path.startswith("/v1/") else f"/v1{path}"
+    scope = {**request.scope, "path": other}
+    return other if any(route.matches(scope)[0] is Match.FULL for route in request.app.routes) else None
