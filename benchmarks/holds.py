@@ -172,6 +172,27 @@ async def editing(house: House) -> AsyncIterator[None]:
     await house.settled()
 
 
+async def losing(house: House) -> AsyncIterator[None]:
+    """Facts that rest on many messages, and have a word of which the deleted one was the only source."""
+    first, *others = said(house.many(100), first=550_000)
+    first["content"] += " cardamom"
+    observed = await house.rc.observe([first, *others], channel_id="lost", extraction=True)
+    ids = [one.message.id for one in observed]
+    drafts = [
+        NewMemory(
+            content=f"{LANGUAGE.text(560_000 + i)} cardamom {i}",
+            kind="fact",
+            source="extraction",
+            source_refs=ids,
+        )
+        for i in range(house.many(150))
+    ]
+    core, subject = house.rc.core, house.rc.sessions.subject
+    await core.ingest.write(subject.tenant_id, core.ingest.drafts(subject, drafts))
+    yield
+    await house.rc.sessions.delete_message(observed[0].message.session_id, ids[0])
+
+
 async def forgetting(house: House) -> AsyncIterator[None]:
     texts = [
         {"content": f"{LANGUAGE.text(600_000 + i)} {i}", "user_id": "otto"} for i in range(house.many(10_000))
@@ -230,6 +251,7 @@ CASES: dict[str, tuple[str, Case]] = {
     "session": ("a session of 10 000 messages deleted", session),
     "unsay": ("a message with 3 000 facts deleted", unsaying),
     "edit": ("a message with 3 000 facts changed", editing),
+    "lose": ("the only source of a word of 150 facts, which rest on 100 messages, deleted", losing),
     "forget": ("a user with 10 000 memories forgotten", forgetting),
     "conversation": ("a conversation of 20 000 items deleted", conversation),
     "restore": ("an archive restored: 5 000 memories, 5 000 messages, 4 300 chunks", restoring),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memoranda.app.blocking import BlockingMemoranda
 from memoranda.facts import extraction, provenance
-from memoranda.facts.grounding import Source, lost_words, shared_words, words_of
+from memoranda.facts.grounding import Source, lost_words, mostly_in, places, words_of
 from support.waiting import until
 
 from .conftest import on
@@ -84,11 +84,15 @@ def test_names_count_as_words_and_the_numbers_of_ids_do_not() -> None:
     assert lost_words("Mara plans a tour", None, [left]) == {"mara", "tour"}
 
 
-def test_a_message_shares_words_with_a_fact() -> None:
-    text = "I live in Berlin. I work at Acme. Berlin has 2 zoos, two."
-    assert [text[slice(*span)] for span in shared_words("Tim saw zoos in berlin", text)] == ["Berlin", "zoos"]
-    assert [text[slice(*span)] for span in shared_words("Tim saw 2", text)] == ["2"]
-    assert shared_words("Tim owns a boat", text) == []
+def test_a_message_says_words_of_a_fact_in_places() -> None:
+    text = "I live in Berlin with three cats. BERLIN is wet, I work at Acme."
+    spans = places(words_of(Source("Tim lives in Berlin, Kantstrasse 5, with 3 cats")), text)
+    assert [text[slice(*span)] for span in spans] == ["Berlin", "three", "cats"]
+    assert places(words_of(Source("Tim owns a boat")), text) == []
+    assert mostly_in("Tim lives in Berlin", text, spans)
+    assert mostly_in("Tim walks three cats at work", text, spans)
+    assert not mostly_in("Tim works at Acme", text, spans)
+    assert not mostly_in("Tim works at Acme in Berlin", text, spans)
 
 
 WORDS = st.lists(
@@ -171,6 +175,25 @@ def test_only_what_was_lost_is_taken_again(talk: Any) -> None:
     assert talk.live() == [boat["fact"]]
 
 
+@pytest.mark.parametrize("how", ["deleted", "archived"])
+def test_nothing_else_of_the_same_sentence_is_taken_again(talk: Any, how: str) -> None:
+    boat, bees = {"fact": "Mara owns a boat"}, {"fact": "Mara is allergic to bees"}
+    rose = {"fact": "Mara owns a boat called Rose"}
+    talk.script(json.dumps([rose]), json.dumps([rose | {"messages": [1]}, bees]))
+    place = {"session_id": SESSION + talk.tenant}
+    first = talk.say("I own a boat called Rose.", "2024-01-01", **place)
+    talk.say("I own a boat and am allergic to bees.", "2024-01-02", **place)
+    other = talk.known(bees["fact"]).id
+    if how == "deleted":
+        talk.memories.delete(other)
+    else:
+        talk.memories.update(other, archived=True)
+    talk.script(json.dumps([boat, bees]))
+    delete(talk, first)
+    talk.settle()
+    assert talk.live() == [boat["fact"]]
+
+
 @pytest.mark.parametrize(("by_hand", "again"), [(True, []), (False, ["Ida is a cellist"])])
 def test_what_a_person_ended_is_not_read_again(talk: Any, by_hand: bool, again: list[str]) -> None:
     """An end that the conversation told is the same end when the rest is read again."""
@@ -185,6 +208,17 @@ def test_what_a_person_ended_is_not_read_again(talk: Any, by_hand: bool, again: 
     talk.settle()
     assert talk.live(as_of=on("2024-02-01")) == again
     assert talk.count() == len(again)
+
+
+def test_a_message_is_not_read_again_for_what_a_person_wrote_instead(talk: Any) -> None:
+    first, _ = said_by_several(
+        talk, "Ida is from Graz, the cellist.", "My friend the cellist Ida!", fact="Ida is a cellist of Graz"
+    )
+    talk.memories.update(talk.known("Ida is a cellist of Graz").id, content="Mara has a violin of Graz")
+    asked = talk.script(json.dumps([{"fact": "Ida is a cellist", "messages": [1]}]))
+    delete(talk, first)
+    talk.settle()
+    assert (talk.count(), asked) == (0, [])
 
 
 def test_all_messages_that_are_left_are_read_again(talk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,12 +255,12 @@ def test_a_changed_message_takes_its_words_along(talk: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "told", [{"fact": "Ida is a cellist of Graz"}, {"fact": "Ida is a cellist", "tags": ["graz", "cello"]}]
+    "output", [{"fact": "Ida is a cellist of Graz"}, {"fact": "Ida is a cellist", "tags": ["graz", "cello"]}]
 )
-def test_what_goes_while_the_model_answers_is_in_no_fact(talk: Any, told: dict[str, Any]) -> None:
+def test_what_goes_while_the_model_answers_is_in_no_fact(talk: Any, output: dict[str, Any]) -> None:
     """The model read two messages, of which one is deleted before its answer is written: the other is read again."""
     place = SESSION + talk.tenant
-    both = json.dumps([told | {"messages": [1, 2]}])
+    both = json.dumps([output | {"messages": [1, 2]}])
     asked = talk.script(
         {"text": both, "pause_at": 0}, json.dumps([{"fact": "Ida is a cellist", "messages": [1]}])
     )

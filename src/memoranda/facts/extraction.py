@@ -22,7 +22,7 @@ from memoranda.errors import (
 )
 from memoranda.facts.claims import correction_in
 from memoranda.facts.gathering import drafts_of, owner_of, responses_of, source_of
-from memoranda.facts.grounding import Source, lost_words, words_of
+from memoranda.facts.grounding import lost_words, mostly_in, words_of
 from memoranda.facts.instructions import instructions
 from memoranda.facts.judging import judged
 from memoranda.facts.keeping import Learned, Plan, learn
@@ -81,8 +81,8 @@ _LOCKS: WeakValueDictionary[tuple[int, str, str], asyncio.Lock] = WeakValueDicti
 """Locks of sessions that are being read, by store, tenant and session."""
 
 
-Anew = Mapping[str, Sequence[Sequence[int]]]
-"""Messages to read again, by id, each with the words, as (start, stop), of which facts are wanted; empty for all."""
+Anew = Mapping[str, Sequence[Sequence[int]] | None]
+"""Messages to read again, by id, each with the words (start, stop) that the wanted facts are about; None for all."""
 
 
 class Moved(Exception):
@@ -101,7 +101,7 @@ class Batch(msgspec.Struct, frozen=True):
     rest: Sequence[str] = ()
     """The ids of single messages that a later batch reads."""
     about: Anew = {}
-    """Of single messages, the words of which facts are wanted."""
+    """Of single messages, the words that the wanted facts are about, if not all are wanted."""
 
 
 class Extraction:
@@ -442,20 +442,17 @@ def _still_rests(fact: Draft, left: Sequence[MessageRow]) -> bool:
 
 def _anew(payload: Mapping[str, Any]) -> Anew | None:
     """Return the single messages that a job is about; None if it is about all that were not read yet."""
-    words = payload.get("words", {})
-    return {id_: words.get(id_, ()) for id_ in payload["messages"]} if "messages" in payload else None
+    about = payload.get("about", {})
+    return {id_: about.get(id_) for id_ in payload["messages"]} if "messages" in payload else None
 
 
 def _wanted(fact: Draft, batch: Batch) -> bool:
-    """Return True if at least half of a fact's words are among those of which facts are wanted, see `Batch`."""
+    """Return True if a fact is one of those that are wanted of single messages, see `Batch`."""
     refs = set(refs_of(fact.row))
     for row in batch.messages:
-        if row.id in refs:
-            places = batch.about.get(row.id, ())
-            about = words_of(Source(" ".join(row.content[slice(*place)] for place in places)))
-            mine = words_of(Source(fact.row.content)) - words_of(Source("", row.name))
-            if not places or 2 * len(mine & about) >= len(mine):
-                return True
+        spans = batch.about.get(row.id)
+        if row.id in refs and (spans is None or mostly_in(fact.row.content, row.content, spans)):
+            return True
     return False
 
 

@@ -11,9 +11,10 @@ said, as those of a paraphrase, are not lost.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence, Set
 from typing import NamedTuple
 
+from memoranda.text.memo import kept
 from memoranda.text.regex import regex
 from memoranda.text.terms import MAX_TERM_BYTES, WORD, terms
 
@@ -130,14 +131,26 @@ def lost_words(
     return mine
 
 
-def shared_words(fact: str, text: str) -> list[tuple[int, int]]:
-    """Return where a text has the words of a fact: of each word the first place, as (start, stop)."""
-    mine, places = words_of(Source(fact)), list[tuple[int, int]]()
+def places(words: Set[str], text: str) -> list[tuple[int, int]]:
+    """Return where a text has some of these words: of each the first place, as (start, stop)."""
+    spans, missing = list[tuple[int, int]](), words
     for match in WORD.finditer(text):
-        if found := mine & words_of(Source(match.group())):
-            places.append(match.span())
-            mine -= found
-    return places
+        if found := missing & _of_word(match[0]):
+            spans.append(match.span())
+            missing = missing - found
+    return spans
+
+
+def mostly_in(fact: str, text: str, spans: Iterable[Sequence[int]]) -> bool:
+    """Return True if more than half of the words that a fact shares with a text are in these parts of the text."""
+    shared = words_of(Source(fact)) & words_of(Source(text))
+    parts = words_of(Source(" ".join(text[start:stop] for start, stop in spans)))
+    return 2 * len(shared & parts) > len(shared)
+
+
+@kept(8_192)
+def _of_word(word: str) -> frozenset[str]:
+    return words_of(Source(word))
 
 
 def _long(text: str) -> set[str]:

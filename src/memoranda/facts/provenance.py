@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from memoranda.clock import now_micros
 from memoranda.facts import versions
 from memoranda.facts.gathering import source_of
-from memoranda.facts.grounding import Source, lost_words, shared_words, words_of
+from memoranda.facts.grounding import Source, lost_words, places, words_of
 from memoranda.sessions.records import MessageRow, messages_by_id, sessions_by_id
 from memoranda.sessions.values import EXTRACT_JOB
 from memoranda.storage.sql.base import Connection, Row
@@ -52,8 +52,6 @@ READ_AGAIN_AFTER = 2.0
 """Seconds after which messages that are left are read again: the same request may delete them, too."""
 Sources = Mapping[str, Source | None]
 """Sources that are deleted, by id; None if what one said is not known any more."""
-Places = Mapping[str, Sequence[tuple[int, int]]]
-"""Words of messages, as (start, stop), by id."""
 
 
 class Provenance:
@@ -142,11 +140,12 @@ class Provenance:
 
         w.mark(staying, change)
         removed = w.remove(going) if going else (0, 0)
-        again = defaultdict[str, list[tuple[int, int]]](list)
+        about = defaultdict[str, set[str]](set)
         for loss in losses:
-            for id_, spans in (loss.again or {}).items():
-                again[id_] += spans
-        self._again(w, [*again], again, delay=READ_AGAIN_AFTER)
+            words = words_of(Source(loss.before.content)) if loss.again else frozenset()
+            for id_ in loss.again:
+                about[id_] |= words
+        self._again(w, [*about], about, delay=READ_AGAIN_AFTER)
         return removed
 
     def _restore(self, w: Writing, rows: Sequence[Record]) -> None:
@@ -172,26 +171,34 @@ class Provenance:
         w.mark([row.seq for row in rows], change)
 
     def _again(
-        self, w: Writing, ids: Sequence[str], about: Places | None = None, *, delay: float = 0.0
+        self,
+        w: Writing,
+        ids: Sequence[str],
+        about: Mapping[str, Set[str]] | None = None,
+        *,
+        delay: float = 0.0,
     ) -> None:
         """Enqueue the extraction of messages again, of those that were extracted before: a job for each session. Of
-        messages that did not change, only facts with the words `about` a deleted fact are wanted: other facts of
-        theirs may have been deleted or undone by hand."""
+        messages that did not change, only facts about the words of deleted facts are wanted: other facts of theirs may
+        have been deleted or undone by hand. The job has the places of these words: texts are not copied into its row.
+        """
         if not ids or EXTRACT_JOB not in self.jobs.handlers:
             return
         rows = messages_by_id(w.c, w.tenant, ids).values()
         sessions = sessions_by_id(w.c, w.tenant, {row.session_id for row in rows})
-        read = defaultdict[str, list[str]](list)
+        read = defaultdict[str, dict[str, list[tuple[int, int]]]](dict)
         for row in rows:
             session = sessions.get(row.session_id)
             if session is None or session.extraction == "off":
                 continue
             if row.extract and row.seq <= session.facts_seq:
-                read[session.id].append(row.id)
+                spans = [] if about is None else places(about[row.id], row.content)
+                if spans or about is None:
+                    read[session.id][row.id] = spans
         for id_, messages in read.items():
-            payload: dict[str, Any] = {"session_id": id_, "messages": messages}
+            payload: dict[str, Any] = {"session_id": id_, "messages": [*messages]}
             if about is not None:
-                payload["words"] = {message: sorted(set(about[message])) for message in messages}
+                payload["about"] = messages
             self._place(w, EXTRACT_JOB, payload, f"{id_} {digest(compact_json(payload))}", delay=delay)
 
     def _place(self, w: Writing, kind: str, payload: dict[str, Any], key: str, *, delay: float = 0.0) -> None:
@@ -226,11 +233,11 @@ def _some(w: Writing, statement: str, ids: Sequence[str], until: int = LATEST) -
 
 class _Loss(NamedTuple):
     """What becomes of a fact that loses sources: the row as it is, and as it is without them (None: it is deleted), and
-    the messages to read again, with the words that the fact shares with them."""
+    the messages to read again."""
 
     before: Record
     after: Record | None
-    again: Places | None = None
+    again: Sequence[str] = ()
 
 
 def _losses(c: Connection, tenant: str, rows: Sequence[Record], gone: Sources) -> list[_Loss]:
@@ -253,9 +260,7 @@ def _losses(c: Connection, tenant: str, rows: Sequence[Record], gone: Sources) -
             return bool(lost_words(text, known if len(known) == len(going) else None, left))
 
         if loses(row.content):
-            said = {ref: shared_words(row.content, messages[ref].content) for ref in refs if ref in messages}
-            again = {ref: words for ref, words in said.items() if words}
-            return _Loss(row, None, again if _is_current(row) else None)
+            return _Loss(row, None, [ref for ref in refs if ref in messages] if _is_current(row) else ())
         tags = [tag for tag in json.loads(row.tags) if tag == TAG or not loses(tag)]
         return _Loss(row, row._replace(source_refs=compact_json(refs), tags=compact_json(tags)))
 
@@ -263,7 +268,7 @@ def _losses(c: Connection, tenant: str, rows: Sequence[Record], gone: Sources) -
 
 
 def _is_current(row: Record) -> bool:
-    """Return True if a fact was extracted, and nobody archived, ended or undid it."""
+    """Return True if a fact was extracted, and not archived, ended or undone by hand."""
     ended = row.superseded_by is None and row.invalid_at != versions.metadata_of(row).get("told_until")
     return row.source == EXTRACTED and row.archived_at is None and not ended and not versions.is_undone(row)
 
