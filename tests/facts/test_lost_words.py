@@ -233,6 +233,21 @@ def test_all_messages_that_are_left_are_read_again(talk: Any, monkeypatch: pytes
     assert (talk.count(), len(asked)) == (1, 3)
 
 
+def test_what_was_read_again_is_not_read_twice_while_the_model_is_away(
+    talk: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(extraction, "AT_ONCE", 2)
+    monkeypatch.setattr(extraction, "FIRST_WAIT", 0.0)
+    texts = ("Ida the cellist is from Graz.", *(f"Ida is a cellist{'!' * n}" for n in range(4)))
+    first, *left = said_by_several(talk, *texts, fact="Ida is a cellist of Graz")
+    new = json.dumps([{"fact": "Ida is a cellist", "messages": [1, 2]}])
+    asked = talk.script(new, {"status": 503}, {"status": 503}, new)
+    delete(talk, first)
+    talk.settle()
+    assert sorted(talk.known("Ida is a cellist").source_refs) == sorted(left)
+    assert len(asked) == 4
+
+
 def test_tags_of_a_deleted_message_go_alone(talk: Any) -> None:
     texts = ("Ida the cellist from Graz, my childhood!", "Ida the cellist, since childhood")
     first, second = said_by_several(talk, *texts, tags=["graz", "cello", "friends"])

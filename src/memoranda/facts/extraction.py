@@ -7,6 +7,7 @@ import json
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
@@ -42,7 +43,7 @@ from memoranda.sessions.records import (
     session_of,
 )
 from memoranda.sessions.switches import in_force, switches_of
-from memoranda.sessions.values import ASKED, SWITCHED, label_of
+from memoranda.sessions.values import ASKED, EXTRACT_JOB, SWITCHED, label_of
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.jobs import Postponed, Run
@@ -50,6 +51,7 @@ from memoranda.store.rows import refs_of
 from memoranda.store.transaction import Writing
 from memoranda.store.validation import Draft
 from memoranda.text import prompts
+from memoranda.text.hashing import digest
 from memoranda.text.instructions import RULES
 from memoranda.text.json import compact_json
 
@@ -99,7 +101,7 @@ class Batch(msgspec.Struct, frozen=True):
     """The session is read up to this message once the batch is done (0: up to its beginning); None: for single
     messages."""
     rest: Sequence[str] = ()
-    """The ids of single messages that a later batch reads."""
+    """The ids of single messages that do not fit: a job of their own reads them."""
     about: Anew = {}
     """Of single messages, the words that the wanted facts are about, if not all are wanted."""
 
@@ -189,9 +191,7 @@ class Extraction:
             total = Learned(*(a + b for a, b in zip(total, done, strict=True)))
             self.core.tally.update({f"facts.{name}": n for name, n in done._asdict().items()})
             if anew is not None:
-                anew = {id_: anew[id_] for id_ in batch.rest}
-                if not anew:
-                    break
+                break
         if any(total):
             log.info("facts extracted", extra={"tenant": tenant, "session": session, **total._asdict()})
         return total
@@ -293,7 +293,16 @@ class Extraction:
         plans = await planned(self.core, tenant, drafts) if drafts else []
         if model is not None and plans:
             await judged(self.core, model, plans)
-        return await self._write(tenant, lambda w: self._learn(w, batch, plans, job))
+        woken = partial(self.core.jobs.woken(EXTRACT_JOB), None)
+
+        def write(w: Writing) -> Learned:
+            learned = self._learn(w, batch, plans, job)
+            if batch.rest:
+                self._leave_rest(w, batch)
+                w.then(woken)
+            return learned
+
+        return await self._write(tenant, write)
 
     def _model(self, tenant: str) -> Model | None:
         """Return the model to call; None if rules replace it: none is configured, or only rules are enabled."""
@@ -394,6 +403,13 @@ class Extraction:
             w.c.run("free_job_key", [w.tenant, job])
         resting = [plan for plan in plans if _still_rests(plan.draft, left)]
         return learn(w, resting, self.bounds).counts
+
+    def _leave_rest(self, w: Writing, batch: Batch) -> None:
+        """Leave single messages that do not fit to another job: if it fails, this batch is not sent again."""
+        about = {id_: batch.about[id_] for id_ in batch.rest}
+        payload = {"session_id": batch.session.id, "messages": batch.rest, "about": about}
+        key = f"{batch.session.id} {digest(compact_json(payload))}"
+        self.core.jobs.place(w.c, w.tenant, EXTRACT_JOB, payload, dedup_key=key)
 
 
 def _wait(failures: int) -> float:
