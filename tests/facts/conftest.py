@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from operator import not_
@@ -111,6 +112,22 @@ class Talk:
 def house(lasting_home: Any) -> Iterator[BlockingMemoranda]:
     """A product that captures by rules, for a file of tests; each takes a tenant of its own."""
     with lasting_home.empty(embedder={"url": "hash:256"}, facts={"capture_rules": True}) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def scripted_house(
+    lasting_home: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[BlockingMemoranda]:
+    """A product whose model says what a test tells it to, and extracts facts after each turn."""
+    script = tmp_path_factory.mktemp("script") / "script.json"
+    script.write_text(json.dumps({"turns": [{"when": "never asked", "text": "x"}]}))
+    fields = {
+        "embedder": {"url": "hash:256"},
+        "model": {"url": f"scripted:{script}", "retries": 0},
+        "facts": {"extraction": "eager", "judge": False},
+    }
+    with lasting_home.empty(**fields) as opened:
         yield opened
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -22,17 +21,8 @@ MUNICH = {"fact": "Tim lives in Munich", "confidence": 1.0, "tags": ["preference
 
 
 @pytest.fixture(scope="module")
-def house(lasting_home: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BlockingMemoranda]:
-    """A product whose scripted model extracts facts after each turn."""
-    script = tmp_path_factory.mktemp("script") / "script.json"
-    script.write_text(json.dumps({"turns": [{"when": "never asked", "text": "x"}]}))
-    settings = {
-        "embedder": {"url": "hash:256"},
-        "model": {"url": f"scripted:{script}", "retries": 0},
-        "facts": {"extraction": "eager", "judge": False},
-    }
-    with lasting_home.empty(**settings) as opened:
-        yield opened
+def house(scripted_house: BlockingMemoranda) -> BlockingMemoranda:
+    return scripted_house
 
 
 def told(talk: Any, *said: tuple[str, str], **place: Any) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -23,17 +23,8 @@ SESSION = "cello"
 
 
 @pytest.fixture(scope="module")
-def house(lasting_home: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BlockingMemoranda]:
-    """A product whose model says what a test tells it to."""
-    script = tmp_path_factory.mktemp("script") / "script.json"
-    script.write_text(json.dumps({"turns": [{"when": "never asked", "text": "x"}]}))
-    fields = {
-        "embedder": {"url": "hash:256"},
-        "model": {"url": f"scripted:{script}", "retries": 0},
-        "facts": {"extraction": "eager", "judge": False},
-    }
-    with lasting_home.empty(**fields) as opened:
-        yield opened
+def house(scripted_house: BlockingMemoranda) -> BlockingMemoranda:
+    return scripted_house
 
 
 @pytest.fixture(autouse=True)
@@ -288,6 +279,75 @@ def test_what_goes_while_the_model_answers_is_in_no_fact(talk: Any, output: dict
     talk.settle()
     assert talk.live() == ["Ida is a cellist"]
     assert "graz" not in talk.known("Ida is a cellist").tags
+
+
+# --- words from messages around the sources -------------------------------------------------------
+
+IDA, THERE = "Ida came to visit from Graz.", "She works at Siemens now."
+
+
+def in_context(talk: Any, *turns: str, together: bool = False) -> list[str]:
+    """The ids of two messages, the second of which a model gives a fact for with a word of the first."""
+    fact = json.dumps([{"fact": "Ida works at Siemens", "messages": [1 + together]}])
+    place = {"session_id": SESSION + talk.tenant}
+    if together:
+        talk.script(fact, *turns)
+        messages = [{"content": text, "user_id": "mara", "speaker": "Mara"} for text in (IDA, THERE)]
+        kept = talk.rc.sessions_as(talk.admin).observe(messages, **place)
+        talk.settle()
+        return [one.message.id for one in kept]
+    talk.script("[]", fact, *turns)
+    return [talk.say(text, f"2024-01-0{n}", **place) for n, text in enumerate((IDA, THERE), 1)]
+
+
+@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize("how", ["deleted", "changed"])
+def test_a_fact_keeps_no_word_of_a_message_before_its_source(talk: Any, how: str, together: bool) -> None:
+    again = json.dumps([{"fact": "Somebody works at Siemens", "messages": [1]}])
+    first, second = in_context(talk, *[again, "[]"][: 1 + (how == "changed")], together=together)
+    assert talk.known("Ida works at Siemens").source_refs == [second]
+    asked = talk.core.model.asked
+    before = len(asked)
+    if how == "deleted":
+        delete(talk, first)
+    else:
+        talk.rc.sessions_as(talk.admin).update_message(
+            SESSION + talk.tenant, first, "Somebody came to visit."
+        )
+    talk.settle()
+    assert (talk.live(), talk.count()) == (["Somebody works at Siemens"], 1)
+    assert len(asked) == before + 1 + (how == "changed")
+
+
+def test_a_fact_ends_with_its_source_whatever_was_said_before(talk: Any) -> None:
+    _, second = in_context(talk)
+    delete(talk, second)
+    assert talk.count() == 0
+
+
+def test_what_is_cut_from_its_context_stays(talk: Any) -> None:
+    """Facts that are kept when a response is deleted keep its words."""
+    first, second = in_context(talk)
+    assert talk.rc.portal.call(talk.core.transact(talk.tenant, lambda w: provenance.cut(w, [first]))) is False
+    delete(talk, first)
+    fact = talk.known("Ida works at Siemens")
+    assert (fact.source_refs, fact.metadata.get("context_refs")) == ([second], None)
+
+
+def test_context_that_goes_while_the_model_answers_is_in_no_fact(talk: Any) -> None:
+    place = {"session_id": SESSION + talk.tenant}
+    talk.script("[]")
+    first = talk.say(IDA, "2024-01-01", **place)
+    facts = [{"fact": f"{who} works at Siemens", "messages": [1]} for who in ("Ida", "Somebody")]
+    asked = talk.script({"text": json.dumps(facts[:1]), "pause_at": 0}, json.dumps(facts[1:]))
+    message = {"content": THERE, "user_id": "mara", "speaker": "Mara"}
+    talk.rc.sessions_as(talk.admin).observe([message], **place)
+    until(lambda: asked, "a question of the model")
+    delete(talk, first)
+    talk.core.model.play.resume()
+    talk.settle()
+    assert talk.live() == ["Somebody works at Siemens"]
+    assert [IDA in str(ask) for ask in asked] == [True, False]
 
 
 # --- any facts -------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -225,6 +225,37 @@ def test_a_correction_in_a_conversation_becomes_a_fact_that_is_understood_alone(
     talk.say("Rather yellow, not green.", "2024-05-03", who="ben")
     assert talk.live() == ["Tim's favourite colour is navy"]
     assert talk.known("Tim's favourite colour is navy").source_refs == [said]
+
+
+HOME, NOT_BERLIN = "I live in Kantstrasse 5 in Berlin.", "No wait: Potsdam, not Berlin."
+BEFORE, AFTER = "Tim lives in Kantstrasse 5 in Berlin", "Tim lives in Kantstrasse 5 in Potsdam"
+
+
+@pytest.mark.parametrize(
+    ("texts", "gone", "left"),
+    [
+        ((HOME, NOT_BERLIN), 0, []),
+        ((HOME, NOT_BERLIN), 1, [BEFORE]),
+        ((HOME, NOT_BERLIN, "Sorry, Bonn, not Potsdam."), 0, []),
+        ((HOME, *(f"It has rained {n} times." for n in range(5)), NOT_BERLIN), 0, []),
+        (("I live in Berlin.", NOT_BERLIN), 0, ["Tim lives in Potsdam"]),
+    ],
+)
+@pytest.mark.parametrize("together", [False, True])
+def test_a_correction_keeps_no_word_of_a_deleted_message(
+    talk: Any, texts: Sequence[str], gone: int, left: list[str], together: bool
+) -> None:
+    place, said = f"home{talk.tenant}", []
+    sessions = talk.rc.sessions_as(talk.admin)
+    for some in [texts] if together else [[text] for text in texts]:
+        messages = [{"content": text, "user_id": "tim", "speaker": "Tim"} for text in some]
+        said += sessions.observe(messages, session_id=place)
+        talk.settle()
+    assert len(talk.live()) == 1
+    assert talk.count() > 1
+    sessions.delete_message(place, said[gone].message.id)
+    talk.settle()
+    assert (talk.live(), talk.count()) == (left, len(left))
 
 
 # --- consolidation -------------------------------------------------------------------------------------

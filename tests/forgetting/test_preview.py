@@ -74,6 +74,25 @@ def test_what_rests_on_messages_goes_with_the_last_of_them(home: Any) -> None:
         assert counted(rc.memories.forget(scopes=["session:s"])) == everything.counts
 
 
+def test_what_has_words_of_a_message_goes_with_it(home: Any) -> None:
+    with home.open() as rc:
+        said = [{"content": text, "role": "user"} for text in ("My goat is Bo.", "It is brown.")]
+        first, second = (kept.message.id for kept in rc.observe(said, session_id="s", user_id="ada"))
+        brown = {"source_refs": [second], "metadata": {"context_refs": [first]}}
+        rc.memories.add("Ada's goat Bo is brown.", kind="fact", user_id="ada", **brown)
+        preview = rc.memories.preview_forget([first])
+        assert preview.counts == {"memories": 2, "messages": 1}
+        assert counted(rc.memories.forget([first])) == preview.counts
+
+
+@pytest.mark.parametrize("refs", ["x", 5, {"a": 1}, [None, 7, "", "a" * 2_000]])
+def test_a_context_of_another_form_is_none(home: Any, refs: Any) -> None:
+    with home.open() as rc:
+        fact = rc.memories.add("Ada has a goat.", kind="fact", metadata={"context_refs": refs, "n": 1})
+        rc.memories.update(fact.memory.id, importance=9)
+        assert rc.memories.get(fact.memory.id).metadata["n"] == 1
+
+
 def test_examples_are_those_that_the_subject_may_see(home: Any) -> None:
     with home.open() as rc:
         ada = Subject(user_id="ada", role="member")

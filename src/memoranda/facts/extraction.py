@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 import msgspec
+from msgspec.structs import replace
 
-from memoranda.clock import moment, now_micros
+from memoranda.clock import now_micros
 from memoranda.errors import (
     IndexUnavailable,
     ModelBroken,
@@ -22,7 +23,7 @@ from memoranda.errors import (
     SpendingLimit,
 )
 from memoranda.facts.claims import correction_in
-from memoranda.facts.gathering import drafts_of, owner_of, responses_of, source_of
+from memoranda.facts.gathering import drafts_of, line_of, owner_of, responses_of, source_of
 from memoranda.facts.grounding import lost_words, mostly_in, words_of
 from memoranda.facts.instructions import instructions
 from memoranda.facts.judging import judged
@@ -43,11 +44,11 @@ from memoranda.sessions.records import (
     session_of,
 )
 from memoranda.sessions.switches import in_force, switches_of
-from memoranda.sessions.values import ASKED, EXTRACT_JOB, SWITCHED, label_of
+from memoranda.sessions.values import ASKED, EXTRACT_JOB, SWITCHED
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.jobs import Postponed, Run
-from memoranda.store.rows import refs_of
+from memoranda.store.rows import context_of, refs_of
 from memoranda.store.transaction import Writing
 from memoranda.store.validation import Draft
 from memoranda.text import prompts
@@ -65,7 +66,6 @@ LINE_TOKENS = 1_500
 """Tokens of one message that are shown; a pasted document is cut."""
 BEFORE = 4
 """Earlier messages that are shown as context."""
-BEFORE_CHARS = 400
 ANSWER_TOKENS = 4_000
 FIRST_WAIT, LONGEST_WAIT = 30.0, 3_600.0
 """Seconds until a model that failed is called again, doubled each time."""
@@ -96,7 +96,7 @@ class Batch(msgspec.Struct, frozen=True):
 
     session: SessionRow
     messages: list[MessageRow]
-    before: list[str]
+    before: list[MessageRow]
     upto: int | None
     """The session is read up to this message once the batch is done (0: up to its beginning); None: for single
     messages."""
@@ -229,7 +229,7 @@ class Extraction:
                 again = [row for row in messages if row.extract in marks and row.seq <= session.facts_seq]
                 again.sort(key=lambda row: row.seq)
                 batch = self._batch(c, session, again, marks, single=True) if again else None
-                return None if batch is None else msgspec.structs.replace(batch, about=anew)
+                return None if batch is None else replace(batch, about=anew)
             rows = messages_to_learn_from(c, tenant, id_, session.facts_seq, AT_ONCE)
             if rows:
                 return self._batch(c, session, rows, self._readable(c, session))
@@ -265,10 +265,7 @@ class Extraction:
             some.append(row)
         first = min(row.seq for row in some)
         earlier = c.all("messages_before", [session.tenant_id, session.id, first, max(marks), BEFORE])
-        before = [
-            _line(label_of(speaker, user, role), content, at)
-            for speaker, user, role, content, at in reversed(earlier)
-        ]
+        before = [MessageRow._make(row) for row in reversed(earlier)]
         upto = None if single else max(row.seq for row in some)
         talked = [row for row in some if row.extract in marks and (row.personal or row.role == "assistant")]
         talked.sort(key=lambda row: (row.occurred_at, row.seq))
@@ -290,13 +287,14 @@ class Extraction:
             )
         ]
         drafts = [fact for fact in drafts if _wanted(fact, batch)]
+        context = [*batch.before, *(row for candidate in extracted for row in candidate.context)]
         plans = await planned(self.core, tenant, drafts) if drafts else []
         if model is not None and plans:
             await judged(self.core, model, plans)
         woken = partial(self.core.jobs.woken(EXTRACT_JOB), None)
 
         def write(w: Writing) -> Learned:
-            learned = self._learn(w, batch, plans, job)
+            learned = self._learn(w, batch, plans, context, job)
             if batch.rest:
                 self._leave_rest(w, batch)
                 w.then(woken)
@@ -332,13 +330,12 @@ class Extraction:
 
     def _ask(self, batch: Batch) -> Ask:
         """Return the request. After a failure it has no response format, which the server may not support."""
-        lines = [
-            _line(row.label, row.content, row.occurred_at, most=4 * LINE_TOKENS) for row in batch.messages
-        ]
+        before = [line_of(row) for row in batch.before]
+        lines = [line_of(row, most=4 * LINE_TOKENS) for row in batch.messages]
         return Ask(
             messages=[
                 {"role": "system", "content": prompts.FACTS},
-                {"role": "user", "content": prompts.conversation(batch.before, lines)},
+                {"role": "user", "content": prompts.conversation(before, lines)},
             ],
             model=self.settings.model,
             max_tokens=ANSWER_TOKENS,
@@ -355,7 +352,7 @@ class Extraction:
                 some = captured(row.content, row.author, self.settings.max_per_turn)
                 some += self._corrections(batch.session, row, own)
                 own += some
-                candidates += [_resting_on(candidate, number) for candidate in some]
+                candidates += [replace(candidate, messages=(number,)) for candidate in some]
         return candidates
 
     def _corrections(
@@ -368,23 +365,36 @@ class Extraction:
         if user is None:
             where = all_of(where, Compare("$channel_id", "eq", session.channel_id))
         corrections = [correction_in(sentence) for sentence in statements(row.content)]
-        facts = []
+        candidates = []
         for correction in corrections:
-            if correction is not None:
-                said = next((fact.text for fact in reversed(before) if correction.concerns(fact.text)), None)
-                new = None if said is None else correction.applied(said)
-                facts.append(new or corrected(self.core, session.tenant_id, correction, where))
-        return [Candidate(fact, CORRECTED) for fact in facts if fact is not None]
+            if correction is None:
+                continue
+            said = next((fact for fact in reversed(before) if correction.concerns(fact.text)), None)
+            if said is not None:
+                new = correction.applied(said.text)
+                candidates.append(Candidate(new, CORRECTED, context=said.context))
+            elif found := corrected(self.core, session.tenant_id, correction, where):
+                text, messages = found
+                candidates.append(Candidate(text, CORRECTED, context=tuple(messages)))
+        return candidates
 
     # --- writing -----------------------------------------------------------------------------------
 
-    def _learn(self, w: Writing, batch: Batch, plans: Sequence[Plan], job: str | None) -> Learned:
-        """Write facts, what follows from them, and how far the session was read: all or nothing.
+    def _learn(
+        self,
+        w: Writing,
+        batch: Batch,
+        plans: Sequence[Plan],
+        context: Sequence[MessageRow],
+        job: str | None,
+    ) -> Learned:
+        """Write facts, what follows from them, and how far the session was read: all or nothing. `context` has the
+        messages around those of the batch.
 
         Raises:
-            Moved: another job read the session, messages were moved in it, one was changed, or a fact has words that
-                only deleted ones said. No job is placed for a message that is changed while it is read; from here on
-                one is.
+            Moved: another job read the session, messages were moved in it, one was changed, one of the context of a
+                fact is not there any more, or a fact has words that only deleted ones said. No job is placed for a
+                message that is changed while it is read; from here on one is.
         """
         session = batch.session
         if batch.upto is None:
@@ -393,9 +403,11 @@ class Extraction:
             key = [batch.upto, session.rev, w.tenant, session.id, session.facts_seq]
             if not w.c.run("read_facts", key):
                 raise Moved
-        there = messages_by_id(w.c, w.tenant, [row.id for row in batch.messages])
+        used = {ref for plan in plans for ref in context_of(plan.draft.row)}
+        read = {row.id: row for row in (*context, *batch.messages)}
+        there = messages_by_id(w.c, w.tenant, {*used, *(row.id for row in batch.messages)})
         left = [row for row in batch.messages if row.id in there]
-        if any(there[row.id].content != row.content for row in left):
+        if used - there.keys() or any(read[id_].content != row.content for id_, row in there.items()):
             raise Moved
         if any(_has_words_of_deleted(plan.draft, batch.messages, there) for plan in plans):
             raise Moved
@@ -427,22 +439,11 @@ def _reason(exc: Exception) -> str:
 def _instructions(batch: Batch) -> list[Candidate]:
     """Return the standing instructions of people and their withdrawals, by rules also if a model extracts the facts."""
     return [
-        _resting_on(instruction, number)
+        replace(instruction, messages=(number,))
         for number, row in enumerate(batch.messages, 1)
         if row.personal
         for instruction in instructions(row.content, row.author)
     ]
-
-
-def _resting_on(candidate: Candidate, number: int) -> Candidate:
-    return Candidate(
-        candidate.text,
-        candidate.confidence,
-        candidate.tags,
-        candidate.valid_from,
-        candidate.valid_until,
-        (number,),
-    )
 
 
 def _still_rests(fact: Draft, left: Sequence[MessageRow]) -> bool:
@@ -479,10 +480,3 @@ def _has_words_of_deleted(fact: Draft, read: Sequence[MessageRow], there: Collec
     left = [words_of(source_of(row)) for row in read if row.id in there and row.id in refs]
     texts = (fact.row.content, *json.loads(fact.row.tags))
     return bool(deleted and left) and any(lost_words(text, deleted, left) for text in texts)
-
-
-def _line(label: str, content: str, at: int, *, most: int = BEFORE_CHARS) -> str:
-    """Return a message as a line: when, who, what."""
-    text = " ".join(content.split())
-    cut = text if len(text) <= most else f"{text[:most]} ..."
-    return f"{moment(at):%Y-%m-%d %H:%M} {label}: {cut}"

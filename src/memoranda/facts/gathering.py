@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from msgspec.structs import replace
 
 from memoranda.clock import moment
 from memoranda.errors import InvalidInput
-from memoranda.facts.grounding import SHARE, Source, grounded, related, support
+from memoranda.facts.grounding import SHARE, Source, grounded, related, support, words_of
 from memoranda.facts.parsing import Candidate
 from memoranda.facts.statements import confirmable, confirmed, statements
 from memoranda.facts.tags import content_tags
 from memoranda.sessions.records import MessageRow, SessionRow, texts_of
+from memoranda.store.rows import CONTEXT
 from memoranda.store.validation import Bounds, Draft, draft
 from memoranda.text.instructions import EXTRACTED
 from memoranda.text.terms import terms
 from memoranda.types import NewMemory, Subject
 
 MOST_CONFIDENCE, LEAST_SUPPORT = 0.9, 0.6
+BEFORE_CHARS = 400
+"""Characters of an earlier message that a prompt shows."""
 EXACT = 4
 """Messages that a fact rests on at most, when it names none itself."""
 
@@ -28,7 +32,7 @@ def drafts_of(
     candidates: Sequence[Candidate],
     session: SessionRow,
     messages: Sequence[MessageRow],
-    before: Sequence[str],
+    before: Sequence[MessageRow],
     by: str,
     bounds: Bounds,
     now: int,
@@ -36,10 +40,14 @@ def drafts_of(
     """Return the candidates that are grounded in these messages, as drafts. Numbers of candidates count `messages` from
     1; `before` has earlier messages, `by` names the extractor. Candidates without a source are left out."""
     drafts = []
+    words = cache(lambda row: words_of(source_of(row)))
     for candidate in candidates:
-        sources = sources_of(candidate, messages, before)
+        earlier = [*candidate.context, *before]
+        sources = sources_of(candidate, messages, [line_of(row) for row in earlier])
         if sources:
-            fact = _draft(_weighed(candidate, sources), session, sources, by, bounds, now)
+            missing = words_of(Source(candidate.text)).difference(*map(words, sources))
+            context = {row.id for row in (*earlier, *messages) if missing and missing & words(row)}
+            fact = _draft(_weighed(candidate, sources), session, sources, sorted(context), by, bounds, now)
             if fact is not None:
                 drafts.append(fact)
     return drafts
@@ -95,6 +103,13 @@ def source_of(message: MessageRow) -> Source:
     return Source(message.content, message.speaker or message.user_id)
 
 
+def line_of(row: MessageRow, most: int = BEFORE_CHARS) -> str:
+    """Return a message as a line: when, who, and the first characters of what."""
+    text = " ".join(row.content.split())
+    cut = text if len(text) <= most else f"{text[:most]} ..."
+    return f"{moment(row.occurred_at):%Y-%m-%d %H:%M} {row.label}: {cut}"
+
+
 def _weighed(candidate: Candidate, sources: Sequence[MessageRow]) -> Candidate:
     """Return the candidate with the confidence that its sources allow, and with tags.
 
@@ -125,12 +140,15 @@ def _draft(
     candidate: Candidate,
     session: SessionRow,
     sources: Sequence[MessageRow],
+    context: Sequence[str],
     by: str,
     bounds: Bounds,
     now: int,
 ) -> Draft | None:
     said_at = max(row.occurred_at for row in sources)
     metadata: dict[str, Any] = {"extracted_by": by, "session_id": session.id}
+    if context:
+        metadata[CONTEXT] = context
     until = candidate.valid_until
     starts = said_at if candidate.valid_from is None else candidate.valid_from
     if until is not None and until > starts:

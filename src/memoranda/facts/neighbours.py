@@ -9,8 +9,10 @@ from memoranda.facts.keeping import Plan
 from memoranda.facts.merging import Bounds, Relation, relation
 from memoranda.facts.versions import is_live, start_of
 from memoranda.filters import EVERYTHING, Compare, Filter, all_of
+from memoranda.sessions.records import MessageRow, messages_by_id
+from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
-from memoranda.store.rows import Record, fetch
+from memoranda.store.rows import Record, fetch, linked_to
 from memoranda.store.validation import Draft
 
 NEAREST = 8
@@ -103,21 +105,32 @@ def _correct(plan: Plan, rows: Mapping[int, Record]) -> None:
         plan.related[latest.seq] = latest.content, Relation.CONTRADICTS
 
 
-def corrected(core: Core, tenant: str, correction: Correction, where: Filter) -> str | None:
-    """Return the latest live fact that a correction concerns, with the new value in it; None if there is none.
+def corrected(
+    core: Core, tenant: str, correction: Correction, where: Filter
+) -> tuple[str, list[MessageRow]] | None:
+    """Return the latest live fact that a correction concerns, with the new value in it, and the messages that it rests
+    on; None if there is none.
 
     Raises:
         IndexUnavailable: the keyword index does not answer.
     """
     where = all_of(FACT, where)
     seqs = core.store.words.search(tenant, correction.old, MOST_CORRECTED, where).seqs.tolist()
-    rows = core.store.db.read(lambda c: fetch(c, tenant, seqs), tenant).values()
-    fits = [row for row in rows if is_live(row) and correction.concerns(row.content)]
-    if not fits:
-        return None
-    latest = max(fits, key=lambda row: (start_of(row), row.seq)).content
-    text = correction.applied(latest)
-    return None if text == latest else text
+
+    def read(c: Connection) -> tuple[str, list[MessageRow]] | None:
+        rows = fetch(c, tenant, seqs).values()
+        fits = [row for row in rows if is_live(row) and correction.concerns(row.content)]
+        if not fits:
+            return None
+        latest = max(fits, key=lambda row: (start_of(row), row.seq))
+        text = correction.applied(latest.content)
+        return (
+            None
+            if text == latest.content
+            else (text, [*messages_by_id(c, tenant, linked_to(latest)).values()])
+        )
+
+    return core.store.db.read(read, tenant)
 
 
 def _attribute_queries(text: str) -> list[str]:

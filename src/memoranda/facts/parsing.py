@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from memoranda.clock import micros
 from memoranda.facts.tags import informative_tags
+from memoranda.sessions.records import MessageRow
 from memoranda.text.regex import regex
 from memoranda.text.sentences import spans
 from memoranda.text.terms import terms
@@ -56,7 +57,8 @@ _CONTROL = regex("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 class Candidate(msgspec.Struct, frozen=True):
     """A fact that may be one. `confidence` is in 0..1; `valid_from` and `valid_until` are microseconds since 1970,
-    None when not given; `messages` are the numbers, from 1, of the messages it rests on, empty when not given."""
+    None when not given; `messages` are the numbers, from 1, of the messages it rests on, empty when not given;
+    `context` are messages that state the fact which this one corrects."""
 
     text: str
     confidence: float = UNSAID
@@ -64,6 +66,7 @@ class Candidate(msgspec.Struct, frozen=True):
     valid_from: int | None = None
     valid_until: int | None = None
     messages: tuple[int, ...] = ()
+    context: tuple[MessageRow, ...] = ()
 
 
 def parsed(answer: str) -> list[Candidate]:

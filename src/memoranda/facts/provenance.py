@@ -32,7 +32,7 @@ from memoranda.store.core import Core
 from memoranda.store.forget_preview import Preview
 from memoranda.store.ids import listed
 from memoranda.store.jobs import RELEASE_JOB, Run
-from memoranda.store.rows import Record, fetch, fetch_ids, refs_of, speaker_of
+from memoranda.store.rows import Record, fetch, fetch_ids, linked_to, refs_of, speaker_of
 from memoranda.store.steps import ROWS, parted
 from memoranda.store.transaction import Gone, Writing
 from memoranda.text.hashing import digest
@@ -135,8 +135,7 @@ class Provenance:
         staying = {loss.after.seq: loss.after for loss in losses if loss.after is not None}
 
         def change(row: Record) -> Record:
-            after = staying[row.seq]
-            return row._replace(source_refs=after.source_refs, tags=after.tags)
+            return versions.without(row, sources.keys())._replace(tags=staying[row.seq].tags)
 
         w.mark(staying, change)
         removed = w.remove(going) if going else (0, 0)
@@ -241,28 +240,29 @@ class _Loss(NamedTuple):
 
 
 def _losses(c: Connection, tenant: str, rows: Sequence[Record], gone: Sources) -> list[_Loss]:
-    """Return what becomes of facts without these sources."""
-    staying = {row.seq: [ref for ref in refs_of(row) if ref not in gone] for row in rows}
-    named = {ref for refs in staying.values() for ref in refs}
+    """Return what becomes of facts without these sources, which may also be of their context."""
+    staying = {row.seq: versions.without(row, gone.keys()) for row in rows}
+    named = {ref for row in staying.values() for ref in linked_to(row)}
     messages = messages_by_id(c, tenant, named)
     told = _told(c, tenant, named, messages)
     words = cache(words_of)
 
     def loss(row: Record) -> _Loss:
-        refs = staying[row.seq]
+        after = staying[row.seq]
+        refs, linked = refs_of(after), linked_to(after)
         if _ends(row, gone.keys(), refs, messages):
             return _Loss(row, None)
-        going = [gone[ref] for ref in refs_of(row) if ref in gone]
+        going = [gone[ref] for ref in linked_to(row) if ref in gone]
         known = [words(source) for source in going if source is not None]
 
         def loses(text: str) -> bool:
-            left = (words(told[ref]) for ref in refs if ref in told)
+            left = (words(told[ref]) for ref in linked if ref in told)
             return bool(lost_words(text, known if len(known) == len(going) else None, left))
 
         if loses(row.content):
             return _Loss(row, None, [ref for ref in refs if ref in messages] if _is_current(row) else ())
         tags = [tag for tag in json.loads(row.tags) if tag == TAG or not loses(tag)]
-        return _Loss(row, row._replace(source_refs=compact_json(refs), tags=compact_json(tags)))
+        return _Loss(row, after._replace(tags=compact_json(tags)))
 
     return [loss(row) for row in rows]
 
@@ -299,17 +299,13 @@ async def count_facts(run: Preview, ids: Sequence[str]) -> None:
         def read(c: Connection, seqs: Sequence[Row] = some) -> list[Record]:
             rows = [*fetch(c, tenant, [seq for (seq,) in seqs]).values()]
             named = {
-                ref for row in rows for ref in (*refs_of(row), *versions.parts_of(row)) if ref in run.gone
+                ref for row in rows for ref in (*linked_to(row), *versions.parts_of(row)) if ref in run.gone
             }
             told = _told(c, tenant, named, messages_by_id(c, tenant, named))
             losses = _losses(c, tenant, rows, {id_: told.get(id_, Source("")) for id_ in named})
             return [loss.before for loss in losses if loss.after is None]
 
         await run.memories(await run.read(read))
-
-
-def _without(row: Record, gone: set[str]) -> Record:
-    return row._replace(source_refs=compact_json([ref for ref in refs_of(row) if ref not in gone]))
 
 
 def _ends(row: Record, gone: Set[str], left: Sequence[str], said: Mapping[str, MessageRow]) -> bool:
@@ -327,5 +323,5 @@ def cut(w: Writing, message_ids: Sequence[str], response_id: str | None = None) 
     while its facts are kept. At most `ROWS` facts change; return True if there are more."""
     gone = {*message_ids, *([response_id] if response_id is not None else [])}
     rows, more = _some(w, "facts_made_of", [*gone])
-    w.mark([row.seq for row in rows], lambda row: _without(row, gone))
+    w.mark([row.seq for row in rows], lambda row: versions.without(row, gone))
     return more

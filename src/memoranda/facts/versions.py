@@ -2,19 +2,20 @@
 
 Under `changes` a fact keeps what became of it: `{"at", "what", "why", "ids"}`, the last 20. A consolidated fact has the
 ids of its parts under `consolidates`; one that had an end of its own has it under `told_until` (microseconds); one that
-was undone is `undone`.
+was undone is `undone`. Messages that are no sources of it, and have words of it that its sources do not have, are under
+`context_refs`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from datetime import datetime
 from typing import Any, Literal
 
 import msgspec
 
 from memoranda.clock import moment
-from memoranda.store.rows import Record
+from memoranda.store.rows import CONTEXT, Record, context_of, refs_of
 from memoranda.text.json import compact_json
 
 What = Literal["superseded", "consolidated", "restored", "undone", "confirmed"]
@@ -74,6 +75,14 @@ def put(row: Record, fields: Mapping[str, Any]) -> Record:
     """Return the row with these keys in its metadata; None removes a key."""
     merged = {key: value for key, value in {**metadata_of(row), **fields}.items() if value is not None}
     return row._replace(metadata=compact_json(merged))
+
+
+def without(row: Record, gone: Set[str]) -> Record:
+    """Return the row without these sources, in its context too."""
+    refs, context = refs_of(row), context_of(row)
+    if gone & set(context):
+        row = put(row, {CONTEXT: [ref for ref in context if ref not in gone] or None})
+    return row._replace(source_refs=compact_json([ref for ref in refs if ref not in gone]))
 
 
 def noted(row: Record, at: int, what: What, why: str | None, ids: Sequence[str]) -> Record:

@@ -21,7 +21,17 @@ SAID: list[Kind] = [*KINDS, "message"]
 PLACED = ("app_id", "run_id")
 """Entities that are stored in metadata."""
 KEPT = frozenset(
-    {*PLACED, "extracted_by", "session_id", "told_until", "changes", "consolidates", "undone", "apart"}
+    {
+        *PLACED,
+        "extracted_by",
+        "session_id",
+        "told_until",
+        "changes",
+        "consolidates",
+        "undone",
+        "apart",
+        "context_refs",
+    }
 )
 """Keys of metadata that the server reserves."""
 

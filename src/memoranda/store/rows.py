@@ -12,7 +12,7 @@ import msgspec
 from memoranda.clock import moment
 from memoranda.storage.sql.base import Connection
 from memoranda.store.ids import nameable
-from memoranda.types import Memory
+from memoranda.types import MAX_ID_CHARS, Memory
 
 CHUNK = "chunk"
 """The kind of a row that is a chunk of a document in a vector store: no memory, only searches in stores return it."""
@@ -20,6 +20,9 @@ CHUNK = "chunk"
 ITEM = "item"
 """The kind of a memory that is an entry of a key-value store: its id is its identity, whatever its text, and only
 selections that name the kind include it."""
+
+CONTEXT = "context_refs"
+"""The metadata key of a fact under which its context is, see `context_of`."""
 
 TEXT_SEPARATOR = "\x1e"
 """The ASCII record separator, between the texts of an item: each has a vector of its own."""
@@ -112,6 +115,20 @@ def to_memory(row: Record) -> Memory:
 def refs_of(row: Record) -> list[str]:
     """Return the ids of the sources of the row."""
     return [] if row.source_refs == "[]" else list(msgspec.json.decode(row.source_refs))
+
+
+def context_of(row: Record) -> list[str]:
+    """Return the ids of messages that are no sources of a fact, and have words of it that its sources do not have."""
+    if row.kind != "fact" or f'"{CONTEXT}"' not in row.metadata:
+        return []
+    refs = msgspec.json.decode(row.metadata).get(CONTEXT)
+    refs = refs if isinstance(refs, list) else []
+    return [ref for ref in refs if isinstance(ref, str) and 0 < len(ref) <= MAX_ID_CHARS]
+
+
+def linked_to(row: Record) -> list[str]:
+    """Return the ids of everything whose removal changes the row: its sources, and its context."""
+    return list(dict.fromkeys([*refs_of(row), *context_of(row)]))
 
 
 _SEEN = (

@@ -13,7 +13,7 @@ from memoranda.errors import Conflict, NotFound
 from memoranda.storage.sql.base import Connection
 from memoranda.store.changes import Applied, Outcome, Put, blob, placed
 from memoranda.store.index_batches import with_vectors
-from memoranda.store.rows import Record, fetch, refs_of, speaker_of
+from memoranda.store.rows import Record, fetch, linked_to, speaker_of
 from memoranda.store.validation import Draft
 from memoranda.text.json import compact_json
 
@@ -162,7 +162,7 @@ class Writing:
                 if part.vector is not None
             ),
         )
-        self._link(row for row in rows if row.source_refs != "[]")
+        self._link(rows)
         pending = [row.seq for row, draft in zip(rows, fresh, strict=True) if not self._ready(draft)]
         if pending:
             c.many("add_pending", [(tenant, space, seq) for seq in pending])
@@ -181,8 +181,8 @@ class Writing:
         return rows
 
     def _link(self, rows: Iterable[Record]) -> None:
-        """Store the sources of rows, so that removing a source cascades to them."""
-        links = [(self.tenant, ref, row.seq) for row in rows for ref in dict.fromkeys(refs_of(row))]
+        """Store the sources and the context of rows, so that removing one cascades to them."""
+        links = [(self.tenant, ref, row.seq) for row in rows for ref in linked_to(row)]
         if links:
             self.c.load("memory_sources", SOURCES, links)
 
@@ -224,7 +224,7 @@ class Writing:
                 row.source_refs, row.dated, row.occurred_at, row.updated_at, self.tenant, seq,
             ],
         )  # fmt: skip
-        if row.source_refs != before.source_refs:
+        if linked_to(row) != linked_to(before):
             self.c.run("unlink_sources", [self.tenant, seq])
             self._link([row])
         if draft.parts:
@@ -280,7 +280,7 @@ class Writing:
                 for row in rows
             ],
         )  # fmt: skip
-        moved = [row for row in rows if row.source_refs != existing[row.seq].source_refs]
+        moved = [row for row in rows if linked_to(row) != linked_to(existing[row.seq])]
         self.c.many("unlink_sources", [(self.tenant, row.seq) for row in moved])
         self._link(moved)
         self._applied.puts[self.tenant] += with_vectors(self.c, self.tenant, self._spaces.space, rows)

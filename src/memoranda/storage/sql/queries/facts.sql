@@ -19,7 +19,7 @@ SELECT DISTINCT s.seq FROM {texts ?2} wanted
 LIMIT ?4
 
 -- name: messages_before (what was said in a session before a message, the nearest first)
-SELECT m.speaker, m.user_id, m.role, m.content, m.occurred_at FROM messages m
+SELECT m.* FROM messages m
 WHERE m.tenant_id = ? AND m.session_id = ? AND m.seq < ? AND m.extract > 0 AND m.extract <= ?
 ORDER BY m.occurred_at DESC, m.seq DESC LIMIT ?
 
