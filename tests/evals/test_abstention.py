@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from memoranda.app.evals import abstention, longmemeval
-from memoranda.app.evals.abstention import ANSWERED, ELSEWHERE, NEVER_SAID, Case
+from memoranda.app.evals.abstention import ANSWERED, ELSEWHERE, NEVER_SAID, REMOVED, Case
 from memoranda.cli.evals.command import app
 from memoranda.errors import InvalidInput
-from memoranda.store.retrieval.evidence import Features
+from memoranda.store.retrieval.evidence import Features, Weights
 
 
-def case(kind: str, probability: float, *, found: bool = False) -> Case:
-    return Case(kind, Features(probability, probability, 0.0, people=False), probability, found)
+def case(kind: str, probability: float, *, found: bool = False, short: int = 0) -> Case:
+    features = Features(probability, probability, 0.0, people=False, few=1 - min(short or 50, 50) / 50)
+    return Case(kind, features, probability, found, short)
 
 
 def test_the_report_counts_what_it_says() -> None:
@@ -35,6 +37,13 @@ def test_the_report_counts_what_it_says() -> None:
     assert (kinds[ELSEWHERE].questions, kinds[ELSEWHERE].auc) == (2, 0.6667)
     assert kinds[ELSEWHERE].rejected == 0.3333
     assert (kinds[NEVER_SAID].auc, kinds[NEVER_SAID].rejected) == (0.3333, 0.6667)
+    assert made.short == []
+    short = [case(ANSWERED, p, found=True, short=3) for p in (0.9, 0.9, 0.2)] + [case(REMOVED, 0.1, short=3)]
+    again = abstention.report("some", "model", [*asked, *short])
+    (three,) = again.short
+    assert msgspec.structs.replace(again, short=[]) == made
+    assert (three.memories, three.questions, three.missed, three.refused) == (3, 4, 0.3333, 1.0)
+    assert three.error == pytest.approx(0.5 * 0.1 + 0.25 * 0.8 + 0.25 * 0.1)
 
 
 def test_the_calibration_error_is_that_of_the_bins() -> None:
@@ -59,13 +68,24 @@ def test_weights_are_fitted_to_what_is_found() -> None:
         people, similarity, noise = n % 2 == 0, rng.random(), rng.random()
         middle = 0.6 if people else 0.3
         found = bool(rng.random() < 1 / (1 + np.exp(-8 * (similarity - middle))))
-        cases.append(Case(ANSWERED, Features(similarity, noise, 0.0, people), 0.0, found))
+        cases.append(Case(ANSWERED, Features(similarity, noise, 0.0, people, 0.0), 0.0, found))
     weights = abstention.fitted(cases)
     for style, middle in (("people", 0.6), ("other", 0.3)):
         one = weights[style]
         assert one.similarity > 3 * abs(one.coverage)
         assert -one.intercept / one.similarity == pytest.approx(middle, abs=0.1)
     assert set(abstention.fitted(cases[::2])) == {"people"}
+    short = []
+    for n in range(1600):
+        similarity, size = rng.random(), (1, 25)[n % 2]
+        found = bool(rng.random() < 1 / (1 + np.exp(-8 * (similarity - size / 50 * 0.3))))
+        few = Features(similarity, 0.0, 0.0, False, 1 - size / 50)
+        short.append(Case(ANSWERED, few, 0.0, found, size))
+    one = abstention.fitted([*cases[1::2], *short])["other"]
+    assert one[:4] == weights["other"][:4]
+    for size in (1, 25):
+        middle = size / 50 * 0.3
+        assert abs(one.logit(Features(middle, 0.0, 0.0, False, 1 - size / 50))) < 0.6
     with pytest.raises(ValueError, match="no questions that are answered beside others"):
         abstention.fitted([case for case in cases if case.found])
 
@@ -78,7 +98,9 @@ def test_the_command_prints_a_table_or_json() -> None:
     (bundled,) = given["datasets"]
     assert bundled["answered"] == bundled["kinds"][0]["questions"] == 12
     assert set(given["weights"]) == {"people", "other"}
-    assert set(given["weights"]["people"]) == {"intercept", "similarity", "coverage", "others"}
+    assert set(given["weights"]["people"]) == set(Weights._fields)
+    assert [short["memories"] for short in bundled["short"]] == list(abstention.FEW)
+    assert all(short["questions"] == 24 for short in bundled["short"])
 
 
 def test_a_longmemeval_file_in_both_forms(tmp_path: Path) -> None:

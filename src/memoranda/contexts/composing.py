@@ -90,7 +90,7 @@ def composed(asked: ContextQuery, results: Found, count: Count, snippet: int) ->
         if (spent := _whole(draft.assembled, count)) <= asked.budget:
             break
         budget -= spent - asked.budget  # the separators between the parts
-    shown = evidence_of(asked.query, [entry for entry, _ in draft.placed()])
+    shown = evidence_of(asked.query, [entry for entry, _ in draft.placed()], results)
     context = Context(
         query=results.query,
         text=text,
@@ -111,8 +111,9 @@ def composed(asked: ContextQuery, results: Found, count: Count, snippet: int) ->
     return context, draft.used()
 
 
-def evidence_of(question: str, entries: Iterable[Entry]) -> Evidence:
-    """Return the evidence of the memories and summaries among some pieces, or of the chunks, whichever is greater."""
+def evidence_of(question: str, entries: Iterable[Entry], results: Found) -> Evidence:
+    """Return the evidence of the memories and summaries among some pieces of these results, or of the chunks, whichever
+    is greater."""
     shown = list(entries)
     memories = [
         candidate for entry in shown for candidate in entry.found if not is_standing(candidate.memory)
@@ -128,7 +129,7 @@ def evidence_of(question: str, entries: Iterable[Entry]) -> Evidence:
         if entry.piece.part == "documents"
     ]
     return max(
-        evidence(question, remembered),
+        evidence(question, remembered, results.searched),
         evidence(question, chunks),
         key=lambda item: item.probability,
     )

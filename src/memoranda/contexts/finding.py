@@ -45,13 +45,15 @@ FIELDS = {"vector_store_ids": "stores", "vector_store_id": "stores", "filters": 
 
 
 class Found(msgspec.Struct):
-    """The results for a question: memories with their neighbouring messages, summaries, chunks, each best first."""
+    """The results for a question: memories with their neighbouring messages, summaries, chunks, each best first.
+    `searched` is how many memories and summaries there were to compare, None: many."""
 
     query: str
     memories: list[Window] = msgspec.field(default_factory=list)
     sessions: list[Chosen] = msgspec.field(default_factory=list)
     passages: list[Passage] = msgspec.field(default_factory=list)
     left_out: list[LeftOut] = msgspec.field(default_factory=list)
+    searched: int | None = None
     degraded: set[str] = msgspec.field(default_factory=set)
 
     @property
@@ -69,6 +71,7 @@ class _Answers(msgspec.Struct):
     sessions: list[Hit] = msgspec.field(default_factory=list)
     unfloored: list[Hit] = msgspec.field(default_factory=list)
     passages: list[Passage] = msgspec.field(default_factory=list)
+    searched: int | None = None
     degraded: set[str] = msgspec.field(default_factory=set)
 
 
@@ -120,7 +123,9 @@ class Finding:
         return results
 
     async def _chosen(self, asked: ContextQuery, query: str, answers: _Answers, together: bool) -> Found:
-        results = Found(query, passages=answers.passages, degraded=answers.degraded)
+        results = Found(
+            query, passages=answers.passages, searched=answers.searched, degraded=answers.degraded
+        )
         await self._core.threads.run(self._choose, asked, answers, together, results)
         return results
 
@@ -143,6 +148,8 @@ class Finding:
             if isinstance(answer, SearchResult):
                 setattr(combined, part, answer.results)
                 combined.degraded.update(answer.degraded)
+        numbers = [answer.searched for answer in answers[:2] if isinstance(answer, SearchResult)]
+        combined.searched = None if None in numbers else sum(number or 0 for number in numbers)
         combined.passages = answers[3].data if isinstance(answers[3], Passages) else []
         combined.degraded.update(answers[3].degraded if isinstance(answers[3], Passages) else ())
         combined.degraded.update(answer for answer in answers if isinstance(answer, str))

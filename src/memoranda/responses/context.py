@@ -131,7 +131,7 @@ def system_prompt(
     )
     placed = {id(placement.piece) for placement in assembled.placed}
     shown = [entry for entry in entries if id(entry.piece) in placed]
-    evidence = evidence_of(retrieved.question, shown) if shown else None
+    evidence = evidence_of(retrieved.question, shown, context) if shown else None
     texts = [text for text in (instructions, *assembled.texts.values()) if text]
     if evidence is not None and evidence.level == "none":
         texts.append(prompts.UNREMEMBERED)

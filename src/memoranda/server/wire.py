@@ -329,11 +329,13 @@ class SearchHit(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.se
 
 class SearchAnswer(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.search_results"):
     """The hits, best first; `evidence_probability`, in 0..1, says how likely the answer is among the first ten, and
-    `evidence` what that amounts to; `query_time` in seconds; `degraded` names the sides that did not answer in full."""
+    `evidence` what that amounts to; `searched` is how many memories there were to compare with the question, null if
+    many or not known; `query_time` in seconds; `degraded` names the sides that did not answer in full."""
 
     results: list[SearchHit]
     total_count: int
     query_time: float
+    searched: int | None
     evidence: EvidenceLevel
     evidence_probability: float
     degraded: list[str]

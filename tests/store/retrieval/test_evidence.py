@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -30,14 +31,20 @@ def test_no_results_are_no_evidence() -> None:
     assert evidence("Where is the bridge?", []) == ("none", 0.0)
 
 
-@given(RESULTS, st.sampled_from(["Where is the old bridge?", "What did Ana say?", "?", "the"]))
-def test_a_probability_is_one_and_its_level_goes_by_it(results: list[Result], question: str) -> None:
-    level, probability = evidence(question, results)
+@given(
+    RESULTS,
+    st.sampled_from(["Where is the old bridge?", "What did Ana say?", "?", "the"]),
+    st.none() | st.integers(0, 99),
+)
+def test_a_probability_is_one_and_its_level_goes_by_it(
+    results: list[Result], question: str, searched: int | None
+) -> None:
+    level, probability = evidence(question, results, searched)
     assert 0.0 <= probability <= 1.0
     assert level == level_of(probability)
-    assert evidence(question, results[:10]) == (level, probability), "only the first ten count"
+    assert evidence(question, results[:10], searched) == (level, probability), "only the first ten count"
     if results:
-        shown = features(question, results)
+        shown = features(question, results, searched)
         assert all(0.0 <= value <= 1.0 for value in shown)
 
 
@@ -70,6 +77,18 @@ def test_what_another_speaker_says_answers_less() -> None:
         ).probability
 
     assert chance("Ana") > chance("Ben")
+
+
+def test_of_few_texts_less_similarity_is_enough() -> None:
+    def chance(similarity: float, searched: int | None) -> float:
+        results = [Result("I have moved to Lisbon.", None, similarity)]
+        return evidence("Where do I live?", results, searched).probability
+
+    few = [chance(0.65, searched) for searched in (1, 10, 30, 49)]
+    assert few == sorted(few, reverse=True)
+    assert few[-1] > chance(0.65, 50) == chance(0.65, 500) == chance(0.65, None)
+    assert chance(0.65, 1) > NONE > chance(0.65, None)
+    assert chance(0.3, 1) < NONE
 
 
 def test_a_missing_similarity_is_guessed_from_the_terms() -> None:
@@ -110,6 +129,40 @@ def test_a_search_and_a_context_say_whether_they_answer(
     assert found.evidence in levels
     assert made.evidence in levels
     assert level_of(found.evidence_probability) == found.evidence
+
+
+@pytest.mark.parametrize(
+    ("fields", "searched"),
+    [
+        ({}, len(TALK)),
+        ({"limit": 1}, len(TALK)),
+        ({"threshold": 0.9}, len(TALK)),
+        ({"mode": "dense"}, len(TALK)),
+        ({"mode": "words"}, None),
+        ({"tags": ["nowhere"]}, 0),
+        ({"hierarchy": {"user_id": "mara"}}, len(TALK)),
+    ],
+)
+def test_a_search_says_how_many_memories_it_compared(
+    product: BlockingMemoranda, fields: dict[str, Any], searched: int | None
+) -> None:
+    assert product.memories.search("Where is the kitchen?", **fields).searched == searched
+
+
+def test_a_search_in_many_memories_does_not_say_how_many_there_are() -> None:
+    with memoranda.open(":memory:") as rc:
+        rc.memories.add_many([f"The {n}th bell rings at noon" for n in range(49)])
+        assert rc.memories.search("Which bell?").searched == 49
+        rc.memories.add("The last bell rings at noon")
+        assert rc.memories.search("Which bell?").searched is None
+
+
+def test_the_only_memory_answers_a_question_in_other_words() -> None:
+    with memoranda.open(":memory:") as rc:
+        rc.observe({"content": "I have moved to Lisbon.", "role": "user"}, user_id="mara", session_id="s")
+        assert rc.memories.search("Where do I live?").evidence != "none"
+        assert rc.context("Where do I live?").evidence != "none"
+        assert rc.memories.search("How tall is the Eiffel tower?").evidence == "none"
 
 
 def test_a_search_in_stores_says_whether_it_answers(product: BlockingMemoranda) -> None:

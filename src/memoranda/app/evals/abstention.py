@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 
 import msgspec
@@ -14,15 +15,17 @@ from memoranda.app.evals.dataset import Dataset, Question
 from memoranda.app.evals.run import Progress, Written
 from memoranda.app.evals.written import written
 from memoranda.app.memoranda import Memoranda
-from memoranda.store.retrieval.evidence import LOOKED_AT, Features, Result, Weights, evidence, features
+from memoranda.store.retrieval.evidence import LOOKED_AT, NONE, Features, Result, Weights, evidence, features
 from memoranda.store.rows import memory_speaker
-from memoranda.types import NewMemory
+from memoranda.types import MAX_LIMIT, Hit, NewMemory
 
 Floats = NDArray[np.float64]
 BINS, DRAWS = 10, 500
 PENALTY = 2.0
 """The penalty on the squared length of the weights, with features scaled to a deviation of 1."""
 ANSWERED, NEVER_SAID, ELSEWHERE, REMOVED = "answered", "never said", "elsewhere", "removed"
+FEW = (1, 2, 3, 5, 10, 20)
+"""How many memories that follow one another are the only ones in a short conversation."""
 
 
 class Unanswered(msgspec.Struct, kw_only=True):
@@ -38,11 +41,23 @@ class Unanswered(msgspec.Struct, kw_only=True):
     rejected: float
 
 
+class Short(msgspec.Struct, kw_only=True):
+    """The probabilities in conversations of so many memories, half of which answer. `missed` is the share of the
+    answered questions that are called `none`, `refused` that of the others."""
+
+    memories: int
+    questions: int
+    error: float
+    chance: float
+    missed: float
+    refused: float
+
+
 class Abstention(msgspec.Struct, kw_only=True):
     """The probabilities of one dataset. `error` is the expected calibration error (Naeini et al. 2015) over ten bins,
     `chance` the error of the same number of questions if each probability were right: what is found is a draw, so the
     error of few questions is never 0. `found` is the share of all questions whose first ten results have what
-    answers."""
+    answers. `short` are the same questions in the first memories of a conversation alone."""
 
     dataset: str
     model: str
@@ -52,15 +67,18 @@ class Abstention(msgspec.Struct, kw_only=True):
     error: float
     chance: float
     kinds: list[Unanswered]
+    short: list[Short]
 
 
 class Case(msgspec.Struct, frozen=True):
-    """A question with what its results show; `found` says that they have what answers it."""
+    """A question with what its results show; `found` says that they have what answers it. `short` is the number of
+    memories of a short conversation, 0 for the whole."""
 
     kind: str
     features: Features
     probability: float
     found: bool
+    short: int = 0
 
 
 def bundled() -> Dataset:
@@ -95,8 +113,9 @@ async def cases(
 ) -> tuple[str, list[Case]]:
     """Ask every question, and questions without an answer: what was never said (LoCoMo has such), and each question
     in another conversation (every second one where some were never said, so that about half of all are answered); in a
-    set without either, in results without those that answer. Return the name of the embedding model, and the
-    cases."""
+    set without either, in results without those that answer. Then ask those that are answered in short conversations:
+    in some memories that follow one another, with what answers and without. Return the name of the embedding model, and
+    the cases."""
     groups = sorted({question.group for question in dataset.questions})
     scopes = {question.group: question.scopes for question in dataset.questions}
     results: list[Case] = []
@@ -113,30 +132,64 @@ async def cases(
                 results.append(await _asked(product, stored, moved, ELSEWHERE))
             elif len(groups) == 1 and dataset.overall is None:
                 results.append(await _asked(product, stored, question, REMOVED))
+            if answerable:
+                results += await _short(product, stored, question, random.Random(number))
             progress("asking", number + 1, len(dataset.questions))
         return stored.model, results
 
 
 async def _asked(product: Memoranda, stored: Written, question: Question, kind: str) -> Case:
     spare = len(question.grades) if kind == REMOVED else 0
-    hits = (
-        await product.memories.search(
-            question.text, scopes=question.scopes, limit=LOOKED_AT + spare, threshold=0.0
-        )
-    ).results
-    right = [not question.grades.keys().isdisjoint(stored.keys[hit.memory.id]) for hit in hits]
+    result = await product.memories.search(
+        question.text, scopes=question.scopes, limit=LOOKED_AT + spare, threshold=0.0
+    )
+    hits = result.results
+    right = [_answers(stored, question, hit) for hit in hits]
     remaining = [hit for hit, answers in zip(hits, right, strict=True) if kind != REMOVED or not answers]
-    shown = [Result(hit.memory.content, memory_speaker(hit.memory), hit.similarity) for hit in remaining]
+    return _case(question, kind, remaining, kind == ANSWERED and any(right[:LOOKED_AT]), result.searched)
+
+
+async def _short(product: Memoranda, stored: Written, question: Question, rng: random.Random) -> list[Case]:
+    """Return the cases of short conversations, cut out of a search through the whole one."""
+    search = product.memories.search
+    hits = (await search(question.text, scopes=question.scopes, limit=MAX_LIMIT, threshold=0.0)).results
+    ranks = {hit.memory.id: rank for rank, hit in enumerate(hits)}
+    said = sorted(hits, key=lambda hit: (hit.memory.occurred_at, hit.memory.id))
+    right = [_answers(stored, question, hit) for hit in said]
+    places = [at for at, answers in enumerate(right) if answers]
+    results = []
+    for size in FEW if places and len(said) > FEW[-1] else ():
+        at = rng.choice(places)
+        first = rng.randint(max(0, at - size + 1), min(at, len(said) - size))
+        elsewhere = [at for at in range(len(said) - size + 1) if not any(right[at : at + size])]
+        for kind, start in ((ANSWERED, first), (REMOVED, rng.choice(elsewhere or [-1]))):
+            if start >= 0:
+                some = sorted(said[start : start + size], key=lambda hit: ranks[hit.memory.id])
+                found = any(_answers(stored, question, hit) for hit in some[:LOOKED_AT])
+                results.append(_case(question, kind, some, found, size, size))
+    return results
+
+
+def _answers(stored: Written, question: Question, hit: Hit) -> bool:
+    return not question.grades.keys().isdisjoint(stored.keys[hit.memory.id])
+
+
+def _case(
+    question: Question, kind: str, hits: Sequence[Hit], found: bool, searched: int | None, short: int = 0
+) -> Case:
+    shown = [Result(hit.memory.content, memory_speaker(hit.memory), hit.similarity) for hit in hits]
     return Case(
         kind=kind,
-        features=features(question.text, shown),
-        probability=evidence(question.text, shown).probability,
-        found=kind == ANSWERED and any(right[:LOOKED_AT]),
+        features=features(question.text, shown, searched),
+        probability=evidence(question.text, shown, searched).probability,
+        found=found,
+        short=short,
     )
 
 
-def report(name: str, model: str, asked: Sequence[Case]) -> Abstention:
+def report(name: str, model: str, every: Sequence[Case]) -> Abstention:
     """Return how good the probabilities of some cases are."""
+    asked = [case for case in every if not case.short]
     probabilities = np.array([case.probability for case in asked])
     right = np.array([case.found for case in asked])
     answered = probabilities[[case.kind == ANSWERED for case in asked]]
@@ -154,6 +207,22 @@ def report(name: str, model: str, asked: Sequence[Case]) -> Abstention:
         error=round(calibration_error(probabilities, right), 4),
         chance=round(chance_error(probabilities), 4),
         kinds=kinds,
+        short=[
+            _of_short(size, some) for size in FEW if (some := [case for case in every if case.short == size])
+        ],
+    )
+
+
+def _of_short(size: int, asked: Sequence[Case]) -> Short:
+    probabilities = np.array([case.probability for case in asked])
+    right = np.array([case.found for case in asked])
+    return Short(
+        memories=size,
+        questions=len(asked),
+        error=round(calibration_error(probabilities, right), 4),
+        chance=round(chance_error(probabilities), 4),
+        missed=round(float((probabilities[right] < NONE).mean()), 4),
+        refused=round(float((probabilities[~right] < NONE).mean()), 4),
     )
 
 
@@ -195,19 +264,42 @@ def fitted(asked: Sequence[Case]) -> dict[str, Weights]:
 
 
 def _regression(asked: Sequence[Case]) -> Weights:
-    """Return the logistic regression of `found` on the features, by Newton's method."""
-    right = np.array([float(case.found) for case in asked])
-    if right.min() == right.max():
+    """Return the weights of the whole conversations, and on top of them those of short ones."""
+    whole = [case for case in asked if not case.short]
+    right = np.array([float(case.found) for case in whole])
+    if not whole or right.min() == right.max():
         raise ValueError("has no questions that are answered beside others that are not")
-    x = np.array([case.features[:-1] for case in asked])
+    x = np.array([[case.features.similarity, case.features.coverage, case.features.others] for case in whole])
     mean, deviation = x.mean(axis=0), np.maximum(x.std(axis=0), 1e-9)
     scaled = np.column_stack([(x - mean) / deviation, np.ones(len(x))])
-    ridge = PENALTY * np.diag([*[1.0] * x.shape[1], 0.0])
-    weights = np.zeros(scaled.shape[1])
-    for _ in range(30):
-        chances = 1.0 / (1.0 + np.exp(-scaled @ weights))
-        slope = scaled.T @ (chances - right) + ridge @ weights
-        curve = (scaled * (chances * (1.0 - chances))[:, None]).T @ scaled + ridge
-        weights -= np.linalg.solve(curve, slope)
+    weights = _newton(scaled, right, np.zeros(len(x)), np.array([*[PENALTY] * x.shape[1], 0.0]))
     plain = weights[:-1] / deviation
-    return Weights(*(round(float(weight), 3) for weight in (weights[-1] - plain @ mean, *plain)))
+    intercept, (similarity, coverage, others) = weights[-1] - plain @ mean, plain
+    many = Weights(intercept, similarity, coverage, others, 0.0, 0.0, 0.0)
+    short = [case for case in asked if case.short]
+    if not short:
+        return _rounded(many)
+    x = np.array([[1.0, case.features.similarity, case.features.others] for case in short])
+    x *= np.array([case.features.few for case in short])[:, None]
+    deviation = np.maximum(x.std(axis=0), 1e-9)
+    right = np.array([float(case.found) for case in short])
+    known = np.array([many.logit(case.features) for case in short])
+    few = _newton(x / deviation, right, known, np.full(x.shape[1], PENALTY)) / deviation
+    return _rounded(many._replace(few=few[0], few_similarity=few[1], few_others=few[2]))
+
+
+def _rounded(weights: Weights) -> Weights:
+    return Weights(*(round(float(weight), 3) for weight in weights))
+
+
+def _newton(x: Floats, right: Floats, known: Floats, penalty: Floats) -> Floats:
+    """Return the logistic regression of `right` on the columns of `x`, beside logits that are `known`, with a penalty
+    on the square of each weight: by Newton's method, in steps of at most 1."""
+    weights = np.zeros(x.shape[1])
+    for _ in range(200):
+        chances = 1.0 / (1.0 + np.exp(-(x @ weights + known)))
+        slope = x.T @ (chances - right) + penalty * weights
+        curve = (x * (chances * (1.0 - chances))[:, None]).T @ x + np.diag(penalty)
+        step = np.linalg.solve(curve, slope)
+        weights -= step * min(1.0, 1.0 / max(float(np.abs(step).max()), 1e-9))
+    return weights

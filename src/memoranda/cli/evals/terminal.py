@@ -141,8 +141,21 @@ def show_abstention(results: Sequence[Abstention]) -> None:
                 f"{kind.auc:.3f}",
                 f"{kind.rejected:.3f}",
             )
+    short = Table(title="in short conversations, half of which answer", title_justify="left")
+    for column in ("dataset", "memories", "questions", "ECE", "by chance", "missed", "refused"):
+        short.add_column(column, justify="left" if column == "dataset" else "right")
+    for dataset in results:
+        for row in dataset.short:
+            measures = (row.error, row.chance, row.missed, row.refused)
+            short.add_row(
+                dataset.dataset,
+                str(row.memories),
+                str(row.questions),
+                *(f"{value:.3f}" for value in measures),
+            )
     console = Console(width=None if Console().is_terminal else PLAIN_WIDTH)
     console.print(table)
+    console.print(short)
 
 
 def show(dataset: Dataset, stored: Written, runs: Sequence[Run]) -> None:

@@ -49,7 +49,7 @@ export interface Hit {
 }
 export type Evidence = "strong" | "weak" | "none";
 export interface SearchAnswer {
-  results: Hit[]; total_count: number; query_time: number; evidence: Evidence; evidence_probability: number; degraded: string[];
+  results: Hit[]; total_count: number; query_time: number; searched: number | null; evidence: Evidence; evidence_probability: number; degraded: string[];
 }
 export type SessionStatus = "open" | "closed" | "summarized" | "failed";
 export interface Session {

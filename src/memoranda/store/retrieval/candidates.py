@@ -79,6 +79,11 @@ class Candidates(msgspec.Struct):
         self.words = _merged(self.words, (matches.seqs, matches.scores.astype(np.float64)))
         self._note(matches.seqs, target)
 
+    def searched(self) -> int | None:
+        """Return how many memories vector search compared with the question, if these are all that there are."""
+        complete = self.lowest is None and not self.degraded & {"embedding", "index"}
+        return len(self.dense[0]) - len(self.estimated) if complete else None
+
     def goes_on(self, floor: float | None) -> bool:
         """Return True if a deeper search may find more, with a cosine of at least `floor` unless that is None."""
         if floor is None:

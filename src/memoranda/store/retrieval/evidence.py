@@ -25,6 +25,10 @@ NONE, STRONG = 0.25, 0.6
 """Probabilities: below the first, `none`; from the second on, `strong`."""
 
 
+MANY = 50
+"""So many texts, and more, are many: the best of them is similar to any question."""
+
+
 class Features(NamedTuple):
     """Features of the results of a search, see `features`."""
 
@@ -32,20 +36,47 @@ class Features(NamedTuple):
     coverage: float
     others: float
     people: bool
+    few: float
 
 
 class Weights(NamedTuple):
-    """The weights of the features in a logistic regression."""
+    """The weights of the features in a logistic regression; those that begin with `few` are of their products with
+    the feature `few`."""
 
     intercept: float
     similarity: float
     coverage: float
     others: float
+    few: float
+    few_similarity: float
+    few_others: float
+
+    def logit(self, of: Features) -> float:
+        """Return the logit of the probability."""
+        many = self.intercept + self.similarity * of.similarity + self.coverage * of.coverage
+        few = self.few + self.few_similarity * of.similarity + self.few_others * of.others
+        return many + self.others * of.others + of.few * few
 
 
-PEOPLE = Weights(intercept=-19.613, similarity=24.947, coverage=3.213, others=-2.632)
+PEOPLE = Weights(
+    intercept=-19.613,
+    similarity=24.947,
+    coverage=3.213,
+    others=-2.632,
+    few=5.474,
+    few_similarity=-5.318,
+    few_others=3.213,
+)
 """Of talks between people, which are more alike than messages to an assistant, or than documents."""
-OTHER = Weights(intercept=-7.039, similarity=7.93, coverage=5.261, others=0.0)
+OTHER = Weights(
+    intercept=-7.039,
+    similarity=7.93,
+    coverage=5.261,
+    others=0.0,
+    few=1.268,
+    few_similarity=1.333,
+    few_others=0.0,
+)
 """Of messages to an assistant, texts without a speaker, and documents. Both are fitted by `memoranda eval abstention
 --fit`, see docs/evaluation.md."""
 UNKNOWN = 0.61, 0.19
@@ -75,18 +106,17 @@ def unrelated(asked: AbstractSet[str], terms: AbstractSet[str], similarity: floa
     return not asked & terms and (similarity is None or similarity < FLOOR)
 
 
-def evidence(question: str, results: Sequence[Result]) -> Evidence:
-    """Return how likely the answer is among the results, which come best first.
+def evidence(question: str, results: Sequence[Result], searched: int | None = None) -> Evidence:
+    """Return how likely the answer is among the results, which come best first, of so many texts (None: not known, or
+    many).
 
-    A logistic regression on three features of the results, one for talks between people and one for all else; it reads
-    no answer and asks no model.
+    A logistic regression on features of the results, one for talks between people and one for all else; it reads no
+    answer and asks no model.
     """
     if all(only_asks(result.text) for result in results[:LOOKED_AT]):
         return Evidence("none", 0.0)
-    *values, people = features(question, results)
-    intercept, *weights = PEOPLE if people else OTHER
-    logit = intercept + sum(weight * value for weight, value in zip(weights, values, strict=True))
-    probability = round(1.0 / (1.0 + math.exp(-logit)), 4)
+    shown = features(question, results, searched)
+    probability = round(1.0 / (1.0 + math.exp(-(PEOPLE if shown.people else OTHER).logit(shown))), 4)
     return Evidence(level_of(probability), probability)
 
 
@@ -96,7 +126,7 @@ def with_evidence(result: SearchResult, question: str) -> SearchResult:
         Result(hit.memory.content, memory_speaker(hit.memory), hit.similarity)
         for hit in result.results[:LOOKED_AT]
     ]
-    level, probability = evidence(question, shown)
+    level, probability = evidence(question, shown, result.searched)
     return msgspec.structs.replace(result, evidence=level, evidence_probability=probability)
 
 
@@ -105,12 +135,13 @@ def level_of(probability: float) -> EvidenceLevel:
     return "none" if probability < NONE else "weak" if probability < STRONG else "strong"
 
 
-def features(question: str, results: Sequence[Result]) -> Features:
+def features(question: str, results: Sequence[Result], searched: int | None = None) -> Features:
     """Return the features of the first ten results, at least one, without those that only ask: they answer nothing.
 
     `similarity` is the greatest, and `coverage` the greatest share of the question's terms in one text; if the question
     names some of the speakers, only of their texts. `others` is the share of the first three results by speakers that
-    the question does not name. `people` is True if most speakers have names.
+    the question does not name. `people` is True if most speakers have names. `few` is 0 where many texts were searched,
+    and 1 where none was.
     """
     shown = [result for result in results[:LOOKED_AT] if not only_asks(result.text)] or results[:1]
     speakers = [result.speaker for result in shown]
@@ -129,4 +160,5 @@ def features(question: str, results: Sequence[Result]) -> Features:
         coverage=float(covered[~other].max(initial=0.0)),
         others=float(other[:FIRST].mean()),
         people=style_of(speakers) == "people",
+        few=0.0 if searched is None else 1.0 - min(searched, MANY) / MANY,
     )

@@ -49,7 +49,8 @@ class Settings(msgspec.Struct, frozen=True):
 
 class Found(msgspec.Struct):
     """The result of a search: rows, best first, each with its place in the ranking. `stage` describes the second stage
-    of ranking, None without one; it ranked the `first` candidates, and not those behind them."""
+    of ranking, None without one; it ranked the `first` candidates, and not those behind them. `searched` is that of
+    `SearchResult`."""
 
     tenant: str
     ranked: Ranking
@@ -57,6 +58,7 @@ class Found(msgspec.Struct):
     weights: dict[str, float]
     stage: Stage | None = None
     first: int = 0
+    searched: int | None = None
     rows: list[Record] = msgspec.field(default_factory=list)
     places: list[int] = msgspec.field(default_factory=list)
 
@@ -106,7 +108,13 @@ class Recall:
         found = self.find(subject.tenant_id, judged, vector, targets, threshold, model, second, fresh)
         terms = query_terms(query.query)
         results = [self._hit(found, at, terms, query.explain) for at in range(len(found.rows))]
-        result = SearchResult(results=results, total_count=0, query_time=0.0, degraded=found.degraded)
+        result = SearchResult(
+            results=results,
+            total_count=0,
+            query_time=0.0,
+            searched=found.searched,
+            degraded=found.degraded,
+        )
         result = with_evidence(result, query.query)
         result.results = results[: query.limit]
         result.total_count = len(result.results)
@@ -136,6 +144,7 @@ class Recall:
             raise ModelChanged(f"{live.model} has taken over from {model}")
         depth = self.settings.candidates
         candidates = self._gather(tenant, query, vector, targets, live, fresh, depth)
+        searched = None if vector is None or query.mode == "words" else candidates.searched()
         weights = self._weights(query)
         ranked, stage = _fused(candidates, weights), None
         if second is not None:
@@ -148,7 +157,7 @@ class Recall:
             candidates = self._gather(tenant, query, vector, targets, live, fresh, MAX_LIMIT)
             ranked = followed_by(ranked, _above(_fused(candidates, weights), floor))
         candidates.degraded.update(late)
-        found = Found(tenant, ranked, candidates, weights, stage, first)
+        found = Found(tenant, ranked, candidates, weights, stage, first, searched)
         self._take_rows(query.limit, found, targets)
         return found
 
