@@ -244,7 +244,7 @@ def _losses(c: Connection, tenant: str, rows: Sequence[Record], gone: Sources) -
     staying = {row.seq: versions.without(row, gone.keys()) for row in rows}
     named = {ref for row in staying.values() for ref in linked_to(row)}
     messages = messages_by_id(c, tenant, named)
-    told = _told(c, tenant, named, messages)
+    texts = _texts_of(c, tenant, named, messages)
     words = cache(words_of)
 
     def loss(row: Record) -> _Loss:
@@ -256,7 +256,7 @@ def _losses(c: Connection, tenant: str, rows: Sequence[Record], gone: Sources) -
         known = [words(source) for source in going if source is not None]
 
         def loses(text: str) -> bool:
-            left = (words(told[ref]) for ref in linked if ref in told)
+            left = (words(texts[ref]) for ref in linked if ref in texts)
             return bool(lost_words(text, known if len(known) == len(going) else None, left))
 
         if loses(row.content):
@@ -273,13 +273,15 @@ def _is_current(row: Record) -> bool:
     return row.source == EXTRACTED and row.archived_at is None and not ended and not versions.is_undone(row)
 
 
-def _told(
+def _texts_of(
     c: Connection, tenant: str, ids: Collection[str], messages: Mapping[str, MessageRow]
 ) -> dict[str, Source]:
     """Return what messages and memories say, by id."""
-    told = {id_: source_of(row) for id_, row in messages.items()}
-    others = sorted(set(ids) - told.keys())
-    return told | {id_: _source(row) for id_, row in (fetch_ids(c, tenant, others) if others else {}).items()}
+    texts = {id_: source_of(row) for id_, row in messages.items()}
+    others = sorted(set(ids) - texts.keys())
+    return texts | {
+        id_: _source(row) for id_, row in (fetch_ids(c, tenant, others) if others else {}).items()
+    }
 
 
 def _source(row: Record) -> Source:
@@ -301,8 +303,8 @@ async def count_facts(run: Preview, ids: Sequence[str]) -> None:
             named = {
                 ref for row in rows for ref in (*linked_to(row), *versions.parts_of(row)) if ref in run.gone
             }
-            told = _told(c, tenant, named, messages_by_id(c, tenant, named))
-            losses = _losses(c, tenant, rows, {id_: told.get(id_, Source("")) for id_ in named})
+            texts = _texts_of(c, tenant, named, messages_by_id(c, tenant, named))
+            losses = _losses(c, tenant, rows, {id_: texts.get(id_, Source("")) for id_ in named})
             return [loss.before for loss in losses if loss.after is None]
 
         await run.memories(await run.read(read))
