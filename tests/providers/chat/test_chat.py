@@ -541,7 +541,8 @@ def test_nobody_at_the_address() -> None:
         async with raw([]) as server:
             pass
         with pytest.raises(
-            ModelUnavailable, match=r"did not answer: .*[Cc]onnect.*; tried twice|tried 2 times"
+            ModelUnavailable,
+            match=r"did not answer: .*[Cc]onnect.*; tried (twice|2 times); start it, or correct model\.url$",
         ):
             await pieces(opened(server, retries=1))
 

@@ -502,6 +502,7 @@ def test_a_provider_that_is_not_there_is_named(provider: Any) -> None:
     told = refusal(opened(provider, timeout=1.0))
     assert told.startswith(f"the OpenAI-compatible server at {provider.url[7:]} did not answer: ")
     assert "tried" in told
+    assert told.endswith("; start it, or correct embedder.base_url")
 
 
 def test_no_more_requests_run_at_once_than_allowed(provider: Any) -> None:

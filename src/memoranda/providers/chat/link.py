@@ -118,6 +118,8 @@ class Link:
                 wait = backoff(attempt) if exc.wait is None else exc.wait
                 if attempt > self._retries or wait > self._timeout:
                     says = f"{self.place} did not answer: {exc}; tried {times(attempt)}"
+                    if isinstance(exc.__cause__, httpx.ConnectError):
+                        says += "; start it, or correct model.url"
                     if exc.wait:
                         says += f"; it asks to wait {round(exc.wait, 1):g} s"
                     raise ModelUnavailable(says) from exc

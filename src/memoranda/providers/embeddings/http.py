@@ -125,6 +125,8 @@ class Wire:
                 wait = backoff(attempt) if exc.wait is None else exc.wait
                 if attempt == TRIES or time.monotonic() + wait >= until:
                     says = f"{self.place} did not answer: {exc}; tried {times(attempt)}"
+                    if isinstance(exc.__cause__, httpx.ConnectError):
+                        says += "; start it, or correct embedder.base_url"
                     self.rest(lane, says, exc.wait or 0.0)
                     raise EmbedderUnavailable(says) from exc
                 self.usage.retries += 1
