@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
@@ -23,14 +22,14 @@ from memoranda.errors import (
     SpendingLimit,
 )
 from memoranda.facts.claims import correction_in
-from memoranda.facts.gathering import drafts_of, line_of, owner_of, responses_of, source_of
-from memoranda.facts.grounding import lost_words, mostly_in, words_of
+from memoranda.facts.gathering import drafts_of, line_of, owner_of
 from memoranda.facts.instructions import instructions
 from memoranda.facts.judging import judged
 from memoranda.facts.keeping import Learned, Plan, learn
 from memoranda.facts.merging import Bounds
 from memoranda.facts.neighbours import PURPOSE, corrected, planned
 from memoranda.facts.parsing import Candidate, parsed
+from memoranda.facts.rereading import Anew, anew_of, has_words_of_deleted, is_wanted, still_rests
 from memoranda.facts.rules import captured
 from memoranda.facts.statements import statements
 from memoranda.filters import Compare, Filter, all_of
@@ -48,9 +47,8 @@ from memoranda.sessions.values import ASKED, EXTRACT_JOB, SWITCHED
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.jobs import Postponed, Run
-from memoranda.store.rows import context_of, refs_of
+from memoranda.store.rows import context_of
 from memoranda.store.transaction import Writing
-from memoranda.store.validation import Draft
 from memoranda.text import prompts
 from memoranda.text.hashing import digest
 from memoranda.text.instructions import RULES
@@ -81,10 +79,6 @@ CONTENT = (400, 413, 422)
 
 _LOCKS: WeakValueDictionary[tuple[int, str, str], asyncio.Lock] = WeakValueDictionary()
 """Locks of sessions that are being read, by store, tenant and session."""
-
-
-Anew = Mapping[str, Sequence[Sequence[int]] | None]
-"""Messages to read again, by id, each with the words (start, stop) that the wanted facts are about; None for all."""
 
 
 class Moved(Exception):
@@ -125,7 +119,7 @@ class Extraction:
             Postponed: the model does not answer; the job waits, however long that takes.
             SpendingLimit: the tenant has spent its day.
         """
-        session, anew = str(run.payload["session_id"]), _anew(run.payload)
+        session, anew = str(run.payload["session_id"]), anew_of(run.payload)
         if anew is None and await self._write(run.tenant, lambda w: self._waits(w, run, session)):
             return {"waits": True}
         extraction = Extraction(self.core, background=False) if run.awaited else self
@@ -286,7 +280,7 @@ class Extraction:
                 candidates, batch.session, batch.messages, batch.before, finder, bounds, now
             )
         ]
-        drafts = [fact for fact in drafts if _wanted(fact, batch)]
+        drafts = [fact for fact in drafts if is_wanted(fact, batch.messages, batch.about)]
         context = [*batch.before, *(row for candidate in extracted for row in candidate.context)]
         plans = await planned(self.core, tenant, drafts) if drafts else []
         if model is not None and plans:
@@ -409,11 +403,11 @@ class Extraction:
         left = [row for row in batch.messages if row.id in there]
         if used - there.keys() or any(read[id_].content != row.content for id_, row in there.items()):
             raise Moved
-        if any(_has_words_of_deleted(plan.draft, batch.messages, there) for plan in plans):
+        if any(has_words_of_deleted(plan.draft, batch.messages, there) for plan in plans):
             raise Moved
         if batch.upto is None and job is not None:
             w.c.run("free_job_key", [w.tenant, job])
-        resting = [plan for plan in plans if _still_rests(plan.draft, left)]
+        resting = [plan for plan in plans if still_rests(plan.draft, left)]
         return learn(w, resting, self.bounds).counts
 
     def _leave_rest(self, w: Writing, batch: Batch) -> None:
@@ -444,39 +438,3 @@ def _instructions(batch: Batch) -> list[Candidate]:
         if row.personal
         for instruction in instructions(row.content, row.author)
     ]
-
-
-def _still_rests(fact: Draft, left: Sequence[MessageRow]) -> bool:
-    """Return True if a personal message that a fact rests on is there; deleted messages are removed from its
-    sources."""
-    refs = set(refs_of(fact.row))
-    sources = [row for row in left if row.id in refs]
-    fact.row = fact.row._replace(
-        source_refs=compact_json([*(row.id for row in sources), *responses_of(sources)])
-    )
-    return any(row.personal for row in sources)
-
-
-def _anew(payload: Mapping[str, Any]) -> Anew | None:
-    """Return the single messages that a job is about; None if it is about all that were not read yet."""
-    about = payload.get("about", {})
-    return {id_: about.get(id_) for id_ in payload["messages"]} if "messages" in payload else None
-
-
-def _wanted(fact: Draft, batch: Batch) -> bool:
-    """Return True if a fact is one of those that are wanted of single messages, see `Batch`."""
-    refs = set(refs_of(fact.row))
-    for row in batch.messages:
-        spans = batch.about.get(row.id)
-        if row.id in refs and (spans is None or mostly_in(fact.row.content, row.content, spans)):
-            return True
-    return False
-
-
-def _has_words_of_deleted(fact: Draft, read: Sequence[MessageRow], there: Collection[str]) -> bool:
-    """Return True if a fact rests on a message of those that were read, and has words that only deleted ones said."""
-    deleted = [words_of(source_of(row)) for row in read if row.id not in there]
-    refs = set(refs_of(fact.row))
-    left = [words_of(source_of(row)) for row in read if row.id in there and row.id in refs]
-    texts = (fact.row.content, *json.loads(fact.row.tags))
-    return bool(deleted and left) and any(lost_words(text, deleted, left) for text in texts)
