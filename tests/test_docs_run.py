@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from support.commands import served
 from support.pdf_files import page as content
 from support.pdf_files import pdf_of
-from test_readme import served
 
 DOCS = Path(__file__).parents[1] / "docs"
 ADDRESS = "http://127.0.0.1:8377"

@@ -6,14 +6,13 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from support.commands import served
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -81,17 +80,6 @@ def test_the_answer_that_is_shown_is_the_answer(tmp_path: Path) -> None:
         asked = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
     assert asked.returncode == 0, asked.stderr
     assert asked.stdout == BLOCKS[6][1]
-
-
-@contextmanager
-def served(folder: Path, *options: str) -> Iterator[str]:
-    """A server on the folder, as its address."""
-    command = [sys.executable, "-m", "memoranda", "serve", "--port", "0", *options]
-    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as server:
-        assert server.stderr is not None
-        yield server.stderr.readline().split()[-1]
-        server.send_signal(signal.SIGINT)
-        server.stderr.read()
 
 
 def program(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
