@@ -30,7 +30,7 @@ def walk(run: Any, write: Callable[[str, str], Path]) -> set[str]:
     told("version")
     id_ = told("add", "The spare key is under the pot.", "--user", "mara", "--tag", "house")["memory"]["id"]
     fact = told("add", FACT, "--kind", "fact", "--user", "mara")["memory"]["id"]
-    told("update", id_, "--importance", "3")
+    told("update", id_, "--importance", "3", "--occurred-at", "2026-03-31T23:30:00Z")
     assert told("get", id_)["data"][0]["importance"] == 3
     assert [one["id"] for one in told("list", "--kind", "note", "--tag", "house")["data"]] == [id_]
     assert not told("list", "--until", "2020-01-01")["data"]
@@ -41,6 +41,8 @@ def walk(run: Any, write: Callable[[str, str], Path]) -> set[str]:
     told("stats")
     told("duplicates")
     assert told("facets", "--limit", "1")["scopes"] == [{"value": "user:mara", "count": 2}]
+    for zone, month in ((), "2026-03"), (("--time-zone", "Asia/Tokyo"), "2026-04"):
+        assert month in [one["value"] for one in told("facets", *zone)["months"]]
     assert told("facts", "timeline", "--text", "nothing")["data"] == []
 
     said = told(

@@ -65,9 +65,17 @@ def list_(
 
 @common_options()
 @selection_options()
-def facets(invocation: Invocation, *, selection: SelectionFields, limit: Limit = 20) -> None:
+def facets(
+    invocation: Invocation,
+    *,
+    selection: SelectionFields,
+    limit: Limit = 20,
+    time_zone: Annotated[
+        str, typer.Option(metavar="ZONE", help="Where months begin, such as Europe/Berlin.")
+    ] = "UTC",
+) -> None:
     """Count memories by kind, scope, source, tag and month."""
-    counted = invocation.memories.facets(limit=limit, **selection)
+    counted = invocation.memories.facets(limit=limit, time_zone=time_zone, **selection)
     lines = [f"{counted.total:>9,}  memories"]
     for name in ("kinds", "scopes", "sources", "tags", "months"):
         values: list[FacetValue] = getattr(counted, name)
