@@ -144,6 +144,15 @@ def test_a_project_has_files_of_its_own(
     assert words(client, project / str(CLIENTS[client].project)) == [PROGRAM, "mcp", "--data", "/m"]
 
 
+@pytest.mark.parametrize("options", [[], ["--dry-run"]])
+def test_the_folder_is_named(options: list[str], home: Path, run: Callable[..., Any]) -> None:
+    answer = run("connect", "codex", *options)
+    assert (
+        f"its memory is in {Path('memoranda-data').absolute()}; --data names another folder" in answer.stderr
+    )
+    assert "its memory" not in run("connect", "codex", "--undo").stderr
+
+
 @pytest.mark.parametrize(
     ("client", "name", "text", "says"),
     [

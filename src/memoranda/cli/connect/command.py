@@ -78,6 +78,8 @@ def connect(
             say(f"{'removed' if change.after is None else 'wrote'} {change.path}")
         else:
             say(f"nothing to change in {change.path}")
+    if not undo:
+        say(f"its memory is in {_absolute(Path(invocation.config.data))}; --data names another folder")
     if not dry_run and not undo:
         say(NEXT[client])
 
