@@ -36,6 +36,10 @@ REQUESTS: tuple[tuple[str, str, dict[str, Any] | None], ...] = (
     ("POST", "/v1/memories/count", {}),
     ("GET", "/v1/memories/stats", None),
     ("POST", "/v1/memories/projection", {}),
+    ("POST", "/v1/memories/facets", {}),
+    ("GET", "/v1/memories/timeline", None),
+    ("POST", "/v1/memories/forget/preview", {"scopes": ["user:user1"]}),
+    ("POST", "/v1/memories/search", {"query": "garden kettle", "scopes": ["all"]}),
 )
 WATCH = """(() => {
     const found = (selector) => document.querySelector(selector) !== null;
@@ -81,7 +85,7 @@ def opened_page(started: Any, address: str) -> tuple[float, int]:
 
 
 def requests(url: str) -> None:
-    """Print a row for each request that reads all memories."""
+    """Print a row for each request whose time grows with the memories."""
     print("| request | ms |\n|---|--:|")
     with httpx.Client(base_url=url, timeout=120) as client:
         for method, path, body in REQUESTS:
