@@ -329,7 +329,7 @@ def test_of_many_memories_some_are_shown_first(see: Callable[..., Seen], tmp_pat
     process = Process(tmp_path / "data", {})
     try:
         shown = see(process.url).open("/map")
-        shown.get_by_text(re.compile(r"^5,\d{3} of 10,\d{3} memories")).wait_for()
+        shown.get_by_text(re.compile(r"^3,\d{3} of 10,\d{3} memories")).wait_for()
         shown.get_by_label("Points").select_option("100,000 points at most")
         shown.get_by_text(re.compile(r"^10,\d{3} memories")).wait_for()
         shown.goto(f"{process.url}/console/facts")
