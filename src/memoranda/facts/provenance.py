@@ -19,6 +19,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence, Set
 from functools import cache, partial
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from memoranda.clock import now_micros
@@ -70,7 +71,7 @@ class Provenance:
         part = _part(w, [*sources])
         if part.more:
             self._leave(w, sources)
-        return self._let_go(w, sources, part)
+        return self._let_go(w, sources, part, {item.id: item for item in removed})
 
     def edited(self, w: Writing, before: Record, after: Record) -> None:
         """Update the facts of an edited memory or message."""
@@ -126,10 +127,12 @@ class Provenance:
         """Return the sources of a job."""
         return self._said.get(_key(payload)) or dict.fromkeys(payload["sources"])
 
-    def _let_go(self, w: Writing, sources: Sources, part: _Part) -> tuple[int, int]:
+    def _let_go(
+        self, w: Writing, sources: Sources, part: _Part, gone: Mapping[str, Gone] = MappingProxyType({})
+    ) -> tuple[int, int]:
         """Remove sources from facts. Facts that end without them are deleted; facts that the sources superseded are
         restored. Return (rows, vectors) removed."""
-        self._restore(w, part.superseded)
+        self._restore(w, part.superseded, gone)
         losses = _losses(w.c, w.tenant, part.resting, sources)
         going = [loss.before.seq for loss in losses if loss.after is None]
         staying = {loss.after.seq: loss.after for loss in losses if loss.after is not None}
@@ -147,9 +150,9 @@ class Provenance:
         self._again(w, [*about], about, delay=READ_AGAIN_AFTER)
         return removed
 
-    def _restore(self, w: Writing, rows: Sequence[Record]) -> None:
-        """Restore facts of which the replacement is deleted. A fact that jobs are about to delete stays ended until
-        then, so that it never reappears."""
+    def _restore(self, w: Writing, rows: Sequence[Record], gone: Mapping[str, Gone]) -> None:
+        """Restore facts of which the replacement is deleted, until what took the place of that. A fact that jobs are
+        about to delete stays ended until then, so that it never reappears."""
         pending = w.c.all("jobs_under_way", [w.tenant, RELEASE_JOB]) if rows else ()
         jobs, now = [json.loads(payload) for _, payload in pending], now_micros()
         leaving = set[int]()
@@ -165,6 +168,9 @@ class Provenance:
         def change(row: Record) -> Record:
             if row.seq in leaving:
                 return row._replace(superseded_by=None)
+            last = _last_gone(row, gone)
+            if last is not None and last.superseded_by is not None and last.invalid_at is not None:
+                return versions.ended(row, last.superseded_by, last.invalid_at, now, "superseded")
             return versions.restored(row, [row.superseded_by or ""], now, "what took its place is gone")
 
         w.mark([row.seq for row in rows], change)
@@ -265,6 +271,19 @@ def _losses(c: Connection, tenant: str, rows: Sequence[Record], gone: Sources) -
         return _Loss(row, after._replace(tags=compact_json(tags)))
 
     return [loss(row) for row in rows]
+
+
+def _last_gone(row: Record, gone: Mapping[str, Gone]) -> Gone | None:
+    """Return the last of the removed facts that took the place of a fact, one after the other."""
+    last = gone.get(row.superseded_by or "")
+    while last is not None and (following := gone.get(last.superseded_by or "")) is not None:
+        last = following
+    return last
+
+
+def _written_in(row: Record) -> frozenset[str]:
+    """Return the words of the text and the tags of a fact."""
+    return words_of(Source(" ".join((row.content, *json.loads(row.tags)))))
 
 
 def _is_current(row: Record) -> bool:

@@ -31,7 +31,8 @@ class Spaces(msgspec.Struct, frozen=True):
 
 
 class Gone(NamedTuple):
-    """A removed memory, with the fields that cascades need. `name` is that of its speaker, else of its user."""
+    """A removed memory, with the fields that cascades need. `name` is that of its speaker, else of its user;
+    `superseded_by` is the fact that took its place, at `invalid_at`."""
 
     seq: int
     id: str
@@ -40,6 +41,8 @@ class Gone(NamedTuple):
     session_id: str | None
     content: str
     name: str | None
+    superseded_by: str | None = None
+    invalid_at: int | None = None
 
 
 class Writing:
@@ -297,8 +300,8 @@ class Writing:
         if not gone:
             return 0, vectors
         removed = [
-            Gone._make([*fields, speaker_of(metadata, None) or user])
-            for *fields, metadata, user in self.c.all("memories_going", [self.tenant, listed])
+            Gone._make([*fields, speaker_of(metadata, None) or user, by, at])
+            for *fields, metadata, user, by, at in self.c.all("memories_going", [self.tenant, listed])
         ]
         rev = self.draw(1)
         waiting = self.waiting(gone)

@@ -53,7 +53,8 @@ SELECT DISTINCT s.seq FROM {texts ?2} wanted
 {join} memory_sources s ON s.tenant_id = ?1 AND s.source_id = wanted.value
 
 -- name: memories_going
-SELECT m.seq, m.id, m.kind, m.channel_id, m.session_id, m.content, m.metadata, m.user_id FROM {seqs ?2} wanted
+SELECT m.seq, m.id, m.kind, m.channel_id, m.session_id, m.content, m.metadata, m.user_id, m.superseded_by, m.invalid_at
+FROM {seqs ?2} wanted
 {join} memories m ON m.tenant_id = ?1 AND m.seq = wanted.value AND m.kind <> 'chunk'
 
 -- name: has_embeddings
