@@ -24,6 +24,10 @@ selections that name the kind include it."""
 CONTEXT = "context_refs"
 """The metadata key of a fact under which its context is, see `context_of`."""
 
+NOTES = frozenset({"changes", "consolidates", "told_until", "undone", "apart", CONTEXT})
+"""The metadata keys of a fact that say what became of it, see `facts.versions`. Other metadata in their place leaves
+them."""
+
 TEXT_SEPARATOR = "\x1e"
 """The ASCII record separator, between the texts of an item: each has a vector of its own."""
 
