@@ -394,7 +394,7 @@ class Hit(msgspec.Struct, kw_only=True):
 class SearchResult(msgspec.Struct, kw_only=True):
     """The hits, best first. `evidence_probability`, in 0..1, says how likely the answer is among the first ten, and
     `evidence` what that amounts to: `none` below .25, `strong` from .6. `searched` is how many memories there were to
-    compare with the question; None: more than `search.candidates` (50), or vector search did not answer. `query_time`
+    compare with the question; None: `search.candidates` (50) or more, or vector search did not answer. `query_time`
     is in seconds. `degraded` names the sides that could not answer in full (`embedding`, `index`, `words`), and what
     was to help and failed (`hyde`, `model_rerank`); empty means a complete answer."""
 

@@ -149,6 +149,15 @@ def test_a_search_says_how_many_memories_it_compared(
     assert product.memories.search("Where is the kitchen?", **fields).searched == searched
 
 
+def test_a_search_in_an_index_that_is_behind_does_not_say_how_many_memories_there_are(
+    product: BlockingMemoranda, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    derived = product.inner.core.store.derived
+    monkeypatch.setattr(derived, "follow", lambda tenant: {"index"})
+    found = product.memories.search("Where is the kitchen?")
+    assert (found.searched, found.degraded) == (None, ["index"])
+
+
 def test_a_search_in_many_memories_does_not_say_how_many_there_are() -> None:
     with memoranda.open(":memory:") as rc:
         rc.memories.add_many([f"The {n}th bell rings at noon" for n in range(49)])

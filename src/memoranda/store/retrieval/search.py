@@ -157,6 +157,7 @@ class Recall:
             candidates = self._gather(tenant, query, vector, targets, live, fresh, MAX_LIMIT)
             ranked = followed_by(ranked, _above(_fused(candidates, weights), floor))
         candidates.degraded.update(late)
+        searched = None if "index" in late else searched
         found = Found(tenant, ranked, candidates, weights, stage, first, searched)
         self._take_rows(query.limit, found, targets)
         return found
