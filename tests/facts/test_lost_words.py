@@ -325,6 +325,66 @@ def test_a_fact_ends_with_its_source_whatever_was_said_before(talk: Any) -> None
     assert talk.count() == 0
 
 
+def forgotten(talk: Any, id_: str) -> None:
+    """No fact is left when a message is deleted, and the model finds none in the other."""
+    talk.script("[]")
+    delete(talk, id_)
+    assert talk.count() == 0
+    talk.settle()
+
+
+def test_tags_of_a_message_before_the_source_go_with_it(talk: Any) -> None:
+    place = {"session_id": SESSION + talk.tenant}
+    fact = {"fact": "Somebody works at Siemens", "messages": [1], "tags": ["graz", "jobs"]}
+    again = {"fact": "Somebody sings", "messages": [1]}
+    talk.script(
+        "[]", json.dumps([fact]), json.dumps([again]), json.dumps([again | {"tags": ["graz", "song"]}])
+    )
+    first = talk.say(IDA, "2024-01-01", **place)
+    for day, text in enumerate((THERE, "Somebody sings.", "She sings, somebody does!"), 2):
+        talk.say(text, f"2024-01-0{day}", **place)
+    assert "graz" in talk.known("Somebody sings").tags
+    delete(talk, first)
+    assert talk.known("Somebody works at Siemens").tags == ["jobs"]
+    assert "song" in talk.known("Somebody sings").tags
+    assert "graz" not in talk.known("Somebody sings").tags
+
+
+def test_a_fact_without_sources_stays_while_its_context_has_its_words(talk: Any) -> None:
+    place = {"session_id": SESSION + talk.tenant}
+    talk.script("[]", "[]", json.dumps([{"fact": "Ida works at Siemens", "messages": [1]}]))
+    friend, visit, source = (
+        talk.say(text, f"2024-01-0{day}", **place)
+        for day, text in enumerate(("Ida is my friend.", IDA, THERE), 1)
+    )
+    talk.rc.portal.call(talk.core.transact(talk.tenant, lambda w: provenance.cut(w, [source])))
+    delete(talk, visit)
+    assert talk.live() == ["Ida works at Siemens"]
+    delete(talk, friend)
+    assert talk.count() == 0
+
+
+@pytest.mark.parametrize("by_hand", [{}, {"archived": True}, {"invalid_at": on("2024-03-01")}])
+def test_an_edit_that_keeps_the_words_of_a_fact_keeps_the_fact(talk: Any, by_hand: dict[str, Any]) -> None:
+    first, _ = in_context(talk)
+    known = talk.memories.update(talk.known("Ida works at Siemens").id, **by_hand)
+    asked = talk.script("[]")
+    talk.rc.sessions_as(talk.admin).update_message(
+        SESSION + talk.tenant, first, "Ida came to visit from Linz!"
+    )
+    talk.settle()
+    assert talk.memories.get(known.id) == known
+    assert len(asked) == 1
+    forgotten(talk, first)
+
+
+def test_other_metadata_leaves_the_context_of_a_fact(talk: Any) -> None:
+    first, _ = in_context(talk)
+    fact = talk.memories.update(talk.known("Ida works at Siemens").id, metadata={"colour": "red"})
+    assert fact.metadata == {"colour": "red", "context_refs": [first]}
+    forgotten(talk, first)
+
+
 def test_what_is_cut_from_its_context_stays(talk: Any) -> None:
     """Facts that are kept when a response is deleted keep its words."""
     first, second = in_context(talk)

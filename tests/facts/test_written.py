@@ -15,6 +15,8 @@ from memoranda.errors import Conflict, EmbedderUnavailable, IndexUnavailable, In
 from memoranda.facts.claims import correction_in
 from memoranda.facts.merging import Relation, relation
 
+from .conftest import on
+
 CITIES = ("Munich", "Hamburg", "Berlin", "Oslo")
 DAY = datetime(2024, 5, 1, tzinfo=UTC)
 
@@ -256,6 +258,50 @@ def test_a_correction_keeps_no_word_of_a_deleted_message(
     sessions.delete_message(place, said[gone].message.id)
     talk.settle()
     assert (talk.live(), talk.count()) == (left, len(left))
+
+
+def test_a_consolidated_fact_has_the_context_of_its_parts(talk: Any) -> None:
+    place = {"session_id": f"talk{talk.tenant}"}
+    base = talk.say("My dentist appointment is on Monday.", "2024-01-01", **place)
+    talk.say("Sorry, Tuesday, not Monday.", "2024-01-02", **place)
+    same = {"content": "Mara's dentist appointment is on Tuesday!", "user_id": "mara"}
+    same["occurred_at"] = on("2024-01-02")
+    talk.uncompared(same | {"channel_id": "talk", "metadata": {"context_refs": [base]}})
+    assert len(talk.facts.consolidate(scopes=["all"]).merged) == 1
+    talk.say("Sorry, Wednesday, not Tuesday.", "2024-01-03", session_id=f"later{talk.tenant}")
+    assert talk.live() == ["Mara's dentist appointment is on Wednesday."]
+    talk.rc.sessions_as(talk.admin).delete_message(place["session_id"], base)
+    talk.settle()
+    assert "dentist" not in str(talk.live())
+
+
+# --- a chain without a link ------------------------------------------------------------------------
+
+MOVES = ("Munich", "Berlin", "Oslo", "Rome")
+
+
+@pytest.mark.parametrize(
+    ("gone", "then"),
+    [
+        ({1}, ["Munich", "Munich", "Oslo", "Rome"]),
+        ({1, 2}, ["Munich", "Munich", "Munich", "Rome"]),
+        ({2, 3}, ["Munich", "Berlin", "Berlin", "Berlin"]),
+        ({0, 2}, [None, "Berlin", "Berlin", "Rome"]),
+    ],
+)
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_fact_holds_until_what_took_the_place_of_a_deleted_one(
+    talk: Any, gone: set[int], then: list[str | None], at_once: bool
+) -> None:
+    for day, city in enumerate(MOVES, 1):
+        talk.say(f"I live in {city}.", f"2024-01-0{day}")
+    ids = [talk.known(f"Mara lives in {MOVES[at]}").id for at in sorted(gone)]
+    for some in [ids] if at_once else [[id_] for id_ in ids]:
+        talk.memories.forget(some)
+    for day, city in enumerate(then, 1):
+        expected = [] if city is None else [f"Mara lives in {city}"]
+        assert talk.live(as_of=on(f"2024-01-0{day}T12:00:00")) == expected
+    assert talk.live() == [f"Mara lives in {then[-1]}"]
 
 
 # --- consolidation -------------------------------------------------------------------------------------

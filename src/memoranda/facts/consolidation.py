@@ -6,6 +6,7 @@ import logging
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -18,7 +19,7 @@ from memoranda.facts.grounding import grounded
 from memoranda.providers.chat.base import Ask, Model
 from memoranda.providers.chat.said import said
 from memoranda.store.core import Core
-from memoranda.store.rows import Record, fetch, refs_of
+from memoranda.store.rows import CONTEXT, Record, context_of, fetch, refs_of
 from memoranda.store.transaction import Writing
 from memoranda.store.validation import MOST_REFS, Bounds, Draft, draft
 from memoranda.text import prompts
@@ -201,6 +202,9 @@ def composed(parts: Sequence[Record], text: str, by: str, bounds: Bounds, now: i
     first = parts[0]
     refs = [ref for row in parts for ref in refs_of(row)]
     tags = [tag for row in parts for tag in msgspec.json.decode(row.tags)]
+    metadata: dict[str, Any] = {"extracted_by": by, "consolidates": [row.id for row in parts]}
+    if context := list(dict.fromkeys(ref for row in parts for ref in context_of(row))):
+        metadata[CONTEXT] = context
     new = NewMemory(
         content=text,
         kind="fact",
@@ -210,7 +214,7 @@ def composed(parts: Sequence[Record], text: str, by: str, bounds: Bounds, now: i
         session_id=first.session_id,
         source=SOURCE,
         tags=list(dict.fromkeys(tags))[: bounds.tags],
-        metadata={"extracted_by": by, "consolidates": [row.id for row in parts]},
+        metadata=metadata,
         importance=max(row.importance for row in parts),
         confidence=round(sum(row.confidence for row in parts) / len(parts), 4),
         source_refs=list(dict.fromkeys([*(row.id for row in parts), *refs]))[:MOST_REFS],

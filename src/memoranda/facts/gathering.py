@@ -45,7 +45,8 @@ def drafts_of(
         earlier = [*candidate.context, *before]
         sources = sources_of(candidate, messages, [line_of(row) for row in earlier])
         if sources:
-            missing = words_of(Source(candidate.text)).difference(*map(words, sources))
+            written = words_of(Source(" ".join((candidate.text, *candidate.tags))))
+            missing = written.difference(*map(words, sources))
             context = {row.id for row in (*earlier, *messages) if missing and missing & words(row)}
             fact = _draft(_weighed(candidate, sources), session, sources, sorted(context), by, bounds, now)
             if fact is not None:

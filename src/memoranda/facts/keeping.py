@@ -14,7 +14,7 @@ from memoranda.facts import versions
 from memoranda.facts.merging import Bounds, Known, Place, Relation, place, relation
 from memoranda.filters import EVERYTHING, Filter, matches
 from memoranda.store.changes import Outcome
-from memoranda.store.rows import Record, attributes, fetch, fetch_ids, refs_of, to_memory
+from memoranda.store.rows import CONTEXT, Record, attributes, context_of, fetch, fetch_ids, refs_of, to_memory
 from memoranda.store.transaction import Mark, Writing
 from memoranda.store.validation import MOST_REFS, Draft
 from memoranda.text.hashing import digest
@@ -223,6 +223,9 @@ def _joining(new: Record, start: int | None) -> Mark:
             refs = [*refs[:FIRST_REFS], *refs[FIRST_REFS - MOST_REFS :]]
         tags = list(dict.fromkeys([*_listed(row.tags), *added]))
         metadata = msgspec.json.decode(row.metadata) | ({"extracted_by": RULES} if instructs else {})
+        context = [ref for ref in dict.fromkeys([*context_of(row), *context_of(new)]) if ref not in refs]
+        if context:
+            metadata[CONTEXT] = context
         return row._replace(
             metadata=compact_json(metadata),
             source_refs=compact_json(refs),

@@ -83,7 +83,9 @@ class Provenance:
         part = _part(w, [after.id], edited=True)
         if part.more:
             self._leave(w, sources, edited=True)
-        self._let_go(w, sources, part)
+        lost = words_of(_source(before)) - words_of(_source(after))
+        changed = [row for row in part.resting if after.id in refs_of(row) or lost & _written_in(row)]
+        self._let_go(w, sources, part._replace(resting=changed))
         if not part.more:
             self._again(w, [after.id])
 
@@ -332,7 +334,11 @@ async def count_facts(run: Preview, ids: Sequence[str]) -> None:
 def _ends(row: Record, gone: Set[str], left: Sequence[str], said: Mapping[str, MessageRow]) -> bool:
     """Return True if a fact cannot stay: a part of it or the last message it rests on is deleted, or only messages of
     an assistant or a tool are left of its sources."""
-    if gone & set(versions.parts_of(row)) or all(ref.startswith("resp_") for ref in left):
+    if gone & set(versions.parts_of(row)):
+        return True
+    if not gone & set(refs_of(row)):
+        return False
+    if all(ref.startswith("resp_") for ref in left):
         return True
     messages = [said[ref] for ref in left if ref in said]
     extracted = row.source == EXTRACTED and bool(messages)
