@@ -12,7 +12,7 @@ import { Plane } from "./map/plane.js";
 
 /** @typedef {import("../types.js").Projection} Projection */
 
-const FEW = 5_000; // points that are shown unless all are asked for
+const FEW = 4_000; // points that are shown unless all are asked for
 const MOST = 100_000; // as many as the API gives
 
 export function View() {
