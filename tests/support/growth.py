@@ -18,7 +18,8 @@ LEAST = 0.001
 def grows_in_proportion(work: Callable[[T], object], of: Callable[[int], T], size: int) -> None:
     """Works on `of(size)` and then on `TIMES` times as much, each at its best of some tries; by the processor's time of
     this process, so that what else the machine does counts little. Choose a `size` that takes some milliseconds: a time
-    that grows with the square is `TIMES` times too long, but where the smaller is quick, its fixed part hides that.
+    that grows with the square is `TIMES` times too long, but where the smaller takes less than `LEAST` or has a fixed
+    part, that is hidden.
 
     Raises:
         AssertionError: the larger took more than `SLACK * TIMES` times as long as the smaller.
