@@ -49,6 +49,7 @@ from memoranda.store.core import Core
 from memoranda.store.jobs import Postponed, Run
 from memoranda.store.rows import context_of
 from memoranda.store.transaction import Writing
+from memoranda.store.validation import Draft
 from memoranda.text import prompts
 from memoranda.text.hashing import digest
 from memoranda.text.instructions import RULES
@@ -271,17 +272,9 @@ class Extraction:
     async def _take(self, batch: Batch, job: str | None) -> Learned:
         model = self._model(batch.session.tenant_id)
         extracted, by = await self._candidates(batch, model)
-        standing = await self.core.threads.run(_instructions, batch)
-        now, tenant, bounds = now_micros(), batch.session.tenant_id, self.core.ingest.bounds
-        drafts = [
-            new_draft
-            for candidates, finder in ((extracted, by), (standing, RULES))
-            for new_draft in drafts_of(
-                candidates, batch.session, batch.messages, batch.before, finder, bounds, now
-            )
-        ]
-        drafts = [fact for fact in drafts if is_wanted(fact, batch.messages, batch.about)]
+        drafts = await self.core.threads.run(self._drafts, batch, extracted, by)
         context = [*batch.before, *(row for candidate in extracted for row in candidate.context)]
+        tenant = batch.session.tenant_id
         plans = await planned(self.core, tenant, drafts) if drafts else []
         if model is not None and plans:
             await judged(self.core, model, plans)
@@ -371,6 +364,19 @@ class Extraction:
                 text, messages = found
                 candidates.append(Candidate(text, CORRECTED, context=tuple(messages)))
         return candidates
+
+    def _drafts(self, batch: Batch, extracted: list[Candidate], by: str) -> list[Draft]:
+        """Return drafts of what was extracted from the messages, and of their standing instructions. It reads all words
+        of the messages: not for the event loop."""
+        bounds, now = self.core.ingest.bounds, now_micros()
+        drafts = [
+            fact
+            for candidates, finder in ((extracted, by), (_instructions(batch), RULES))
+            for fact in drafts_of(
+                candidates, batch.session, batch.messages, batch.before, finder, bounds, now
+            )
+        ]
+        return [fact for fact in drafts if is_wanted(fact, batch.messages, batch.about)]
 
     # --- writing -----------------------------------------------------------------------------------
 
