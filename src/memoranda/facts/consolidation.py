@@ -204,7 +204,7 @@ def composed(parts: Sequence[Record], text: str, by: str, bounds: Bounds, now: i
     tags = [tag for row in parts for tag in msgspec.json.decode(row.tags)]
     metadata: dict[str, Any] = {"extracted_by": by, "consolidates": [row.id for row in parts]}
     if context := list(dict.fromkeys(ref for row in parts for ref in context_of(row))):
-        metadata[CONTEXT] = context
+        metadata[CONTEXT] = context[:MOST_REFS]
     new = NewMemory(
         content=text,
         kind="fact",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -24,7 +24,7 @@ from memoranda.text.json import compact_json
 LATE = 200
 """Facts written since the neighbours were looked up that are compared with a new one too."""
 FIRST_REFS = 150
-"""Sources that a fact never drops, however many join: its text came from them."""
+"""Sources, and messages of its context, that a fact never drops, however many join: its text came from them."""
 
 
 class Plan(msgspec.Struct):
@@ -213,21 +213,19 @@ def _ending(by: str, at: int, now: int, why: Relation) -> Mark:
 
 def _joining(new: Record, start: int | None) -> Mark:
     """Return a function that adds the sources of `new` to a row, keeps the first and the latest of them, and sets the
-    start if one is given. Only a standing instruction makes the row one."""
+    start if one is given. The text stays that of the row, so the context of `new` is added only with tags of it. Only a
+    standing instruction makes the row one."""
     instructs = is_standing(to_memory(new))
     added = [tag for tag in _listed(new.tags) if instructs or tag != TAG]
 
     def change(row: Record) -> Record:
-        refs = list(dict.fromkeys([*refs_of(row), *refs_of(new)]))
-        if len(refs) > MOST_REFS:
-            refs = [*refs[:FIRST_REFS], *refs[FIRST_REFS - MOST_REFS :]]
-        tags = list(dict.fromkeys([*_listed(row.tags), *added]))
-        metadata = msgspec.json.decode(row.metadata) | ({"extracted_by": RULES} if instructs else {})
-        context = [ref for ref in dict.fromkeys([*context_of(row), *context_of(new)]) if ref not in refs]
-        if context:
-            metadata[CONTEXT] = context
+        refs = _joined(refs_of(row), refs_of(new))
+        before = _listed(row.tags)
+        tags = list(dict.fromkeys([*before, *added]))
+        context = context_of(row) if tags == before else _joined(context_of(row), context_of(new))
+        notes: dict[str, Any] = {CONTEXT: [ref for ref in context if ref not in refs] or None}
+        row = versions.put(row, notes | ({"extracted_by": RULES} if instructs else {}))
         return row._replace(
-            metadata=compact_json(metadata),
             source_refs=compact_json(refs),
             tags=compact_json(tags),
             confidence=max(row.confidence, new.confidence),
@@ -236,6 +234,12 @@ def _joining(new: Record, start: int | None) -> Mark:
         )
 
     return change
+
+
+def _joined(first: list[str], second: list[str]) -> list[str]:
+    """Return the ids of both, each once; of too many the first and the latest."""
+    refs = list(dict.fromkeys([*first, *second]))
+    return refs if len(refs) <= MOST_REFS else [*refs[:FIRST_REFS], *refs[FIRST_REFS - MOST_REFS :]]
 
 
 def _listed(text: str) -> list[str]:
