@@ -378,6 +378,48 @@ def test_an_edit_that_keeps_the_words_of_a_fact_keeps_the_fact(talk: Any, by_han
     forgotten(talk, first)
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_an_edit_of_the_context_of_more_facts_than_one_transaction_changes(
+    talk: Any, monkeypatch: pytest.MonkeyPatch, known: bool
+) -> None:
+    """Facts whose words are kept stay as they are, also if they are left to a job; a job of another process does not
+    know the former text."""
+    context = talk.memories.add("Ida lives in Linz.", kind="message", user_id="mara").memory.id
+    source = talk.memories.add("She works with 1 2 3 4 5 6 7 8.", kind="message", user_id="mara").memory.id
+    texts = [f"Ida works with {n}" + " in Linz" * (n in (2, 7)) for n in range(1, 9)]
+    links = {"source_refs": [source], "metadata": {"context_refs": [context]}}
+    talk.uncompared(*({"content": text, "user_id": "mara", **links} for text in texts))
+    monkeypatch.setattr(provenance, "ROWS", 3)
+    if not known:
+        monkeypatch.setattr(
+            provenance.Provenance, "_sources", lambda self, job: dict.fromkeys(job["sources"])
+        )
+    talk.memories.update(context, content="Ida lives in Graz.")
+    assert talk.live() == [text for text in texts if "Linz" not in text and (known or text in texts[:3])]
+    assert talk.known(texts[0]).metadata["context_refs"] == [context]
+    talk.memories.delete(context)
+    assert talk.live() == []
+
+
+def test_a_fact_has_the_context_of_its_text_and_of_its_tags(talk: Any) -> None:
+    """However often it is stated again."""
+    first, second = in_context(talk)
+    stated = {"content": "Ida works at Siemens", "kind": "fact", "user_id": "mara"}
+    for number in range(3):
+        talk.memories.add(**stated, metadata={"context_refs": [f"later{number}"]})
+    fact = talk.known("Ida works at Siemens")
+    assert fact.metadata["context_refs"] == [first]
+    many = [f"tag{number}" for number in range(1_000)]
+    talk.memories.add(**stated, tags=["graz"], metadata={"context_refs": many})
+    assert talk.memories.get(fact.id).tags == [*fact.tags, "graz"]
+    refs = talk.memories.get(fact.id).metadata["context_refs"]
+    assert (len(refs), refs[0], refs[-1]) == (1_000, first, many[-1])
+    talk.memories.add(**stated, source_refs=[first])
+    fact = talk.memories.get(fact.id)
+    assert fact.source_refs == [second, first]
+    assert first not in fact.metadata["context_refs"]
+
+
 def test_other_metadata_leaves_the_context_of_a_fact(talk: Any) -> None:
     first, _ = in_context(talk)
     fact = talk.memories.update(talk.known("Ida works at Siemens").id, metadata={"colour": "red"})

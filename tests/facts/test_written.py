@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memoranda.errors import Conflict, EmbedderUnavailable, IndexUnavailable, InvalidInput
+from memoranda.facts import provenance
 from memoranda.facts.claims import correction_in
 from memoranda.facts.merging import Relation, relation
 
@@ -302,6 +303,27 @@ def test_a_fact_holds_until_what_took_the_place_of_a_deleted_one(
         expected = [] if city is None else [f"Mara lives in {city}"]
         assert talk.live(as_of=on(f"2024-01-0{day}T12:00:00")) == expected
     assert talk.live() == [f"Mara lives in {then[-1]}"]
+
+
+def test_of_more_facts_than_one_transaction_changes_each_holds_until_the_next(
+    talk: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = [f"Mara rents flat {number}" for number in range(1, 9)]
+    talk.uncompared(*({"content": text, "user_id": "mara"} for text in texts))
+    talk.say("I live in Munich.", "2024-01-02")
+    talk.say("I live in Berlin.", "2024-01-03")
+    first = talk.known("Mara lives in Munich")
+    end = int(on("2024-01-02").timestamp() * 1_000_000)
+    talk.change(
+        "UPDATE memories SET superseded_by = ?, invalid_at = ? WHERE tenant_id = ? AND content LIKE '%flat%'",
+        first.id,
+        end,
+        talk.tenant,
+    )
+    monkeypatch.setattr(provenance, "ROWS", 3)
+    talk.memories.delete(first.id)
+    assert talk.live() == ["Mara lives in Berlin"]
+    assert {talk.known(text).invalid_at for text in texts} == {on("2024-01-03")}
 
 
 # --- consolidation -------------------------------------------------------------------------------------

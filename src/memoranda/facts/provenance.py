@@ -19,7 +19,6 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence, Set
 from functools import cache, partial
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from memoranda.clock import now_micros
@@ -45,14 +44,14 @@ LATEST = 1 << 62
 """A revision beyond all others."""
 RELEASE_AFTER = 1.0
 """Seconds after which a worker goes on, if the request for the change has not finished the job."""
-
-
 KEPT_SECONDS = 300.0
 """Seconds for which this process keeps what deleted sources said, at most: a job that needs it runs at once."""
 READ_AGAIN_AFTER = 2.0
 """Seconds after which messages that are left are read again: the same request may delete them, too."""
 Sources = Mapping[str, Source | None]
 """Sources that are deleted, by id; None if what one said is not known any more."""
+Heirs = Mapping[str, tuple[str, int]]
+"""What took the place of facts that are deleted, and since when (microseconds), by id of the deleted."""
 
 
 class Provenance:
@@ -68,10 +67,12 @@ class Provenance:
     def gone(self, w: Writing, removed: Sequence[Gone]) -> tuple[int, int]:
         """Delete the facts that rest on removed memories or messages; return (rows, vectors)."""
         sources = {item.id: Source(item.content, item.name) for item in removed}
+        heirs = _heirs(removed)
         part = _part(w, [*sources])
         if part.more:
-            self._leave(w, sources)
-        return self._let_go(w, sources, part, {item.id: item for item in removed})
+            self._leave(w, sources, part.last, heirs)
+        self._restore(w, part.superseded, heirs)
+        return self._let_go(w, sources, part.resting)
 
     def edited(self, w: Writing, before: Record, after: Record) -> None:
         """Update the facts of an edited memory or message."""
@@ -82,17 +83,19 @@ class Provenance:
         sources = {after.id: _source(before)}
         part = _part(w, [after.id], edited=True)
         if part.more:
-            self._leave(w, sources, edited=True)
-        lost = words_of(_source(before)) - words_of(_source(after))
-        changed = [row for row in part.resting if after.id in refs_of(row) or lost & _written_in(row)]
-        self._let_go(w, sources, part._replace(resting=changed))
+            self._leave(w, sources, part.last, edited=True)
+        self._let_go(w, sources, _touched(part.resting, sources, {after.id: _source(after)}))
         if not part.more:
             self._again(w, [after.id])
 
-    def _leave(self, w: Writing, sources: Sources, *, edited: bool = False) -> None:
-        """Leave the rest to a job if one transaction is too short, before anything changes: facts to be deleted are not
-        restored meanwhile. The job skips facts that are written later: they rest on the present text of a message."""
-        payload = {"sources": sorted(sources), "until": w.draw(1), "edited": edited}
+    def _leave(
+        self, w: Writing, sources: Sources, last: int, heirs: Heirs | None = None, *, edited: bool = False
+    ) -> None:
+        """Leave the facts after the `last` row to a job if one transaction is too short, before anything changes: facts
+        to be deleted are not restored meanwhile. The job skips facts that are written later: they rest on the present
+        text of a message."""
+        bounds = {"after": last, "until": w.draw(1)}
+        payload = {"sources": sorted(sources), "heirs": heirs or {}, **bounds, "edited": edited}
         key = _key(payload)
         self._said[key] = sources
         with contextlib.suppress(RuntimeError):  # the loop has ended
@@ -106,20 +109,28 @@ class Provenance:
         """Handler of that job: continue until nothing rests on the sources; return the numbers of memories and vectors
         deleted. Only then are facts of an edited message extracted again."""
         ids, until, edited = list(run.payload["sources"]), int(run.payload["until"]), run.payload["edited"]
+        heirs, after = run.payload.get("heirs", {}), int(run.payload.get("after", 0))
         totals = Counter[str]()
         sources = self._sources(run.payload)
 
-        def step(w: Writing) -> tuple[tuple[int, int], bool]:
+        def step(w: Writing, after: int) -> tuple[tuple[int, int], _Part]:
             w.draw(1)  # others that remove sources wait
-            part = _part(w, ids, until, edited=edited)
-            removed = self._let_go(w, sources, part)
+            part = _part(w, ids, until, after, edited=edited)
+            self._restore(w, part.superseded, heirs)
+            resting = part.resting
+            if edited:
+                present = _texts_of(w.c, w.tenant, ids, messages_by_id(w.c, w.tenant, ids))
+                resting = _touched(resting, sources, present)
+            removed = self._let_go(w, sources, resting)
             if edited and not part.more:
                 self._again(w, ids)
-            return removed, part.more
+            return removed, part
 
         more = True
         while more:
-            (rows, vectors), more = await self.core.threads.result(self.core.store.transact(run.tenant, step))
+            work = partial(step, after=after)
+            (rows, vectors), part = await self.core.threads.result(self.core.store.transact(run.tenant, work))
+            more, after = part.more, max(part.last, after)
             totals.update(memories=rows, vectors=vectors)
             await run.report(totals["memories"])
         self._said.pop(_key(run.payload), None)
@@ -129,13 +140,9 @@ class Provenance:
         """Return the sources of a job."""
         return self._said.get(_key(payload)) or dict.fromkeys(payload["sources"])
 
-    def _let_go(
-        self, w: Writing, sources: Sources, part: _Part, gone: Mapping[str, Gone] = MappingProxyType({})
-    ) -> tuple[int, int]:
-        """Remove sources from facts. Facts that end without them are deleted; facts that the sources superseded are
-        restored. Return (rows, vectors) removed."""
-        self._restore(w, part.superseded, gone)
-        losses = _losses(w.c, w.tenant, part.resting, sources)
+    def _let_go(self, w: Writing, sources: Sources, rows: Sequence[Record]) -> tuple[int, int]:
+        """Remove sources from facts, and delete those that end without them; return (rows, vectors) removed."""
+        losses = _losses(w.c, w.tenant, rows, sources)
         going = [loss.before.seq for loss in losses if loss.after is None]
         staying = {loss.after.seq: loss.after for loss in losses if loss.after is not None}
 
@@ -152,7 +159,7 @@ class Provenance:
         self._again(w, [*about], about, delay=READ_AGAIN_AFTER)
         return removed
 
-    def _restore(self, w: Writing, rows: Sequence[Record], gone: Mapping[str, Gone]) -> None:
+    def _restore(self, w: Writing, rows: Sequence[Record], heirs: Heirs) -> None:
         """Restore facts of which the replacement is deleted, until what took the place of that. A fact that jobs are
         about to delete stays ended until then, so that it never reappears."""
         pending = w.c.all("jobs_under_way", [w.tenant, RELEASE_JOB]) if rows else ()
@@ -170,10 +177,10 @@ class Provenance:
         def change(row: Record) -> Record:
             if row.seq in leaving:
                 return row._replace(superseded_by=None)
-            last = _last_gone(row, gone)
-            if last is not None and last.superseded_by is not None and last.invalid_at is not None:
-                return versions.ended(row, last.superseded_by, last.invalid_at, now, "superseded")
-            return versions.restored(row, [row.superseded_by or ""], now, "what took its place is gone")
+            by = row.superseded_by or ""
+            if by in heirs:
+                return versions.ended(row, *heirs[by], now, "superseded")
+            return versions.restored(row, [by], now, "what took its place is gone")
 
         w.mark([row.seq for row in rows], change)
 
@@ -225,16 +232,25 @@ class _Part(NamedTuple):
     superseded: list[Record]
     more: bool
 
+    @property
+    def last(self) -> int:
+        """The row of the last fact that rests on them; 0 if none does."""
+        return max((row.seq for row in self.resting), default=0)
 
-def _part(w: Writing, ids: Sequence[str], until: int = LATEST, *, edited: bool = False) -> _Part:
-    """Return at most `ROWS` facts of each kind, of those that were written up to a revision."""
-    resting, more = _some(w, "facts_made_of", ids, until)
+
+def _part(
+    w: Writing, ids: Sequence[str], until: int = LATEST, after: int = 0, *, edited: bool = False
+) -> _Part:
+    """Return at most `ROWS` facts of each kind, of those that were written up to a revision; `after` has the last row
+    of those that rest on the sources and were changed before."""
+    resting, more = _some(w, "facts_made_of", ids, until, after)
     superseded, others = ([], False) if edited else _some(w, "facts_to_restore", ids, until)
     return _Part(resting, superseded, more or others)
 
 
-def _some(w: Writing, statement: str, ids: Sequence[str], until: int = LATEST) -> tuple[list[Record], bool]:
-    seqs = [int(seq) for (seq,) in w.c.all(statement, [w.tenant, compact_json(sorted(ids)), until, ROWS + 1])]
+def _some(w: Writing, statement: str, ids: Sequence[str], *bounds: int) -> tuple[list[Record], bool]:
+    keys = [w.tenant, compact_json(sorted(ids)), *bounds, ROWS + 1]
+    seqs = [int(seq) for (seq,) in w.c.all(statement, keys)]
     return list(fetch(w.c, w.tenant, seqs[:ROWS]).values()), len(seqs) > ROWS
 
 
@@ -247,9 +263,9 @@ class _Loss(NamedTuple):
     again: Sequence[str] = ()
 
 
-def _losses(c: Connection, tenant: str, rows: Sequence[Record], gone: Sources) -> list[_Loss]:
+def _losses(c: Connection, tenant: str, rows: Sequence[Record], sources: Sources) -> list[_Loss]:
     """Return what becomes of facts without these sources, which may also be of their context."""
-    staying = {row.seq: versions.without(row, gone.keys()) for row in rows}
+    staying = {row.seq: versions.without(row, sources.keys()) for row in rows}
     named = {ref for row in staying.values() for ref in linked_to(row)}
     messages = messages_by_id(c, tenant, named)
     texts = _texts_of(c, tenant, named, messages)
@@ -258,9 +274,9 @@ def _losses(c: Connection, tenant: str, rows: Sequence[Record], gone: Sources) -
     def loss(row: Record) -> _Loss:
         after = staying[row.seq]
         refs, linked = refs_of(after), linked_to(after)
-        if _ends(row, gone.keys(), refs, messages):
+        if _ends(row, sources.keys(), refs, messages):
             return _Loss(row, None)
-        going = [gone[ref] for ref in linked_to(row) if ref in gone]
+        going = [sources[ref] for ref in linked_to(row) if ref in sources]
         known = [words(source) for source in going if source is not None]
 
         def loses(text: str) -> bool:
@@ -275,12 +291,35 @@ def _losses(c: Connection, tenant: str, rows: Sequence[Record], gone: Sources) -
     return [loss(row) for row in rows]
 
 
-def _last_gone(row: Record, gone: Mapping[str, Gone]) -> Gone | None:
-    """Return the last of the removed facts that took the place of a fact, one after the other."""
-    last = gone.get(row.superseded_by or "")
-    while last is not None and (following := gone.get(last.superseded_by or "")) is not None:
-        last = following
-    return last
+def _heirs(removed: Sequence[Gone]) -> dict[str, tuple[str, int]]:
+    """Return what took the place of removed facts and is not removed itself, one after the other."""
+    facts = {item.id: item for item in removed}
+    heirs = {}
+    for item in removed:
+        last = item
+        while (following := facts.get(last.superseded_by or "")) is not None:
+            last = following
+        if last.superseded_by is not None and last.invalid_at is not None:
+            heirs[item.id] = last.superseded_by, last.invalid_at
+    return heirs
+
+
+def _touched(rows: Sequence[Record], before: Sources, after: Mapping[str, Source]) -> list[Record]:
+    """Return the facts that edited messages or memories change: those that rest on one, and those with a word that one
+    of their context does not say any more."""
+    lost = {
+        id_: words_of(said) - words_of(after[id_])
+        for id_, said in before.items()
+        if said is not None and id_ in after
+    }
+
+    def is_touched(row: Record) -> bool:
+        linked = before.keys() & set(linked_to(row))
+        if linked & set(refs_of(row)) or linked - lost.keys():
+            return True
+        return any(lost[id_] & _written_in(row) for id_ in linked)
+
+    return [row for row in rows if is_touched(row)]
 
 
 def _written_in(row: Record) -> frozenset[str]:
@@ -316,7 +355,7 @@ def _key(payload: Mapping[str, Any]) -> str:
 async def count_facts(run: Preview, ids: Sequence[str]) -> None:
     """Count the facts that go with some messages and memories, if all of `run.gone` does."""
     tenant = run.aim.tenant
-    resting = await run.read(lambda c: c.all("facts_made_of", [tenant, listed(ids), LATEST, LATEST]))
+    resting = await run.read(lambda c: c.all("facts_made_of", [tenant, listed(ids), LATEST, 0, LATEST]))
     for some in parted(resting, lambda _: 1, ROWS):
 
         def read(c: Connection, seqs: Sequence[Row] = some) -> list[Record]:
@@ -331,12 +370,12 @@ async def count_facts(run: Preview, ids: Sequence[str]) -> None:
         await run.memories(await run.read(read))
 
 
-def _ends(row: Record, gone: Set[str], left: Sequence[str], said: Mapping[str, MessageRow]) -> bool:
+def _ends(row: Record, deleted: Set[str], left: Sequence[str], said: Mapping[str, MessageRow]) -> bool:
     """Return True if a fact cannot stay: a part of it or the last message it rests on is deleted, or only messages of
     an assistant or a tool are left of its sources."""
-    if gone & set(versions.parts_of(row)):
+    if deleted & set(versions.parts_of(row)):
         return True
-    if not gone & set(refs_of(row)):
+    if not deleted & set(refs_of(row)):
         return False
     if all(ref.startswith("resp_") for ref in left):
         return True
@@ -348,7 +387,7 @@ def _ends(row: Record, gone: Set[str], left: Sequence[str], said: Mapping[str, M
 def cut(w: Writing, message_ids: Sequence[str], response_id: str | None = None) -> bool:
     """Remove messages and a response from the sources of facts, which stay without them: for a response that is deleted
     while its facts are kept. At most `ROWS` facts change; return True if there are more."""
-    gone = {*message_ids, *([response_id] if response_id is not None else [])}
-    rows, more = _some(w, "facts_made_of", [*gone])
-    w.mark([row.seq for row in rows], lambda row: versions.without(row, gone))
+    deleted = {*message_ids, *([response_id] if response_id is not None else [])}
+    rows, more = _some(w, "facts_made_of", [*deleted], LATEST, 0)
+    w.mark([row.seq for row in rows], lambda row: versions.without(row, deleted))
     return more

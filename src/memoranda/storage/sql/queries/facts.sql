@@ -12,11 +12,11 @@ SELECT m.seq FROM {texts ?2} wanted
 {join} memories m ON m.tenant_id = ?1 AND m.superseded_by = wanted.value AND m.superseded_by IS NOT NULL AND m.seq <= ?3
 LIMIT ?4
 
--- name: facts_made_of (facts that rest on any of these sources)
+-- name: facts_made_of (facts that rest on any of these sources, or have them as context, in the order of their rows)
 SELECT DISTINCT s.seq FROM {texts ?2} wanted
 {join} memory_sources s ON s.tenant_id = ?1 AND s.source_id = wanted.value
-{join} memories m ON m.tenant_id = s.tenant_id AND m.seq = s.seq AND m.kind = 'fact' AND m.seq <= ?3
-LIMIT ?4
+{join} memories m ON m.tenant_id = s.tenant_id AND m.seq = s.seq AND m.kind = 'fact' AND m.seq <= ?3 AND m.seq > ?4
+ORDER BY s.seq LIMIT ?5
 
 -- name: messages_before (what was said in a session before a message, the nearest first)
 SELECT m.* FROM messages m
