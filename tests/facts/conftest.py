@@ -119,7 +119,7 @@ def house(lasting_home: Any) -> Iterator[BlockingMemoranda]:
 def scripted_house(
     lasting_home: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[BlockingMemoranda]:
-    """A product whose model says what a test tells it to, and extracts facts after each turn."""
+    """A product with a scripted model, which extracts facts after each turn."""
     script = tmp_path_factory.mktemp("script") / "script.json"
     script.write_text(json.dumps({"turns": [{"when": "never asked", "text": "x"}]}))
     fields = {

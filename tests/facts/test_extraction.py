@@ -41,7 +41,7 @@ def settings(folder: Path, **facts: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def house(lasting_home: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BlockingMemoranda]:
-    """A product whose model says what a test tells it to."""
+    """A product with a scripted model."""
     with lasting_home.empty(**settings(tmp_path_factory.mktemp("script"))) as opened:
         yield opened
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memoranda.app.blocking import BlockingMemoranda
 from memoranda.facts import extraction, provenance
-from memoranda.facts.grounding import Source, lost_words, mostly_in, places, words_of
+from memoranda.facts.grounding import Source, lost_words, mostly_in, positions, words_of
 from support.waiting import until
 
 from .conftest import on
@@ -75,11 +75,11 @@ def test_names_count_as_words_and_the_numbers_of_ids_do_not() -> None:
     assert lost_words("Mara plans a tour", None, [left]) == {"mara", "tour"}
 
 
-def test_a_message_says_words_of_a_fact_in_places() -> None:
+def test_a_message_has_words_of_a_fact_at_positions() -> None:
     text = "I live in Berlin with three cats. BERLIN is wet, I work at Acme."
-    spans = places(words_of(Source("Tim lives in Berlin, Kantstrasse 5, with 3 cats")), text)
+    spans = positions(words_of(Source("Tim lives in Berlin, Kantstrasse 5, with 3 cats")), text)
     assert [text[slice(*span)] for span in spans] == ["Berlin", "three", "cats"]
-    assert places(words_of(Source("Tim owns a boat")), text) == []
+    assert positions(words_of(Source("Tim owns a boat")), text) == []
     assert mostly_in("Tim lives in Berlin", text, spans)
     assert mostly_in("Tim walks three cats at work", text, spans)
     assert not mostly_in("Tim works at Acme", text, spans)
@@ -187,14 +187,14 @@ def test_nothing_else_of_the_same_sentence_is_taken_again(talk: Any, how: str) -
 
 @pytest.mark.parametrize(("by_hand", "again"), [(True, []), (False, ["Ida is a cellist"])])
 def test_what_a_person_ended_is_not_read_again(talk: Any, by_hand: bool, again: list[str]) -> None:
-    """An end that the conversation told is the same end when the rest is read again."""
+    """An end that a person stated is the same when the other messages are read again."""
     end = "2024-03-01"
-    told: dict[str, Any] = {} if by_hand else {"valid_until": end}
+    stated: dict[str, Any] = {} if by_hand else {"valid_until": end}
     texts = ("Ida is from Graz, the cellist.", "My friend the cellist Ida!")
-    first, _ = said_by_several(talk, *texts, fact="Ida is a cellist of Graz", **told)
+    first, _ = said_by_several(talk, *texts, fact="Ida is a cellist of Graz", **stated)
     if by_hand:
         talk.memories.update(talk.known("Ida is a cellist of Graz").id, invalid_at=on(end))
-    talk.script(json.dumps([{"fact": "Ida is a cellist", "messages": [1]} | told]))
+    talk.script(json.dumps([{"fact": "Ida is a cellist", "messages": [1]} | stated]))
     delete(talk, first)
     talk.settle()
     assert talk.live(as_of=on("2024-02-01")) == again

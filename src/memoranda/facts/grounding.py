@@ -131,7 +131,7 @@ def lost_words(
     return mine
 
 
-def places(words: Set[str], text: str) -> list[tuple[int, int]]:
+def positions(words: Set[str], text: str) -> list[tuple[int, int]]:
     """Return where a text has some of these words: of each the first place, as (start, stop)."""
     spans, missing = list[tuple[int, int]](), words
     for match in WORD.finditer(text):

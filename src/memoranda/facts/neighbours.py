@@ -124,11 +124,9 @@ def corrected(
             return None
         latest = max(fits, key=lambda row: (start_of(row), row.seq))
         text = correction.applied(latest.content)
-        return (
-            None
-            if text == latest.content
-            else (text, [*messages_by_id(c, tenant, linked_to(latest)).values()])
-        )
+        if text == latest.content:
+            return None
+        return text, [*messages_by_id(c, tenant, linked_to(latest)).values()]
 
     return core.store.db.read(read, tenant)
 

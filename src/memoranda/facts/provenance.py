@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from memoranda.clock import now_micros
 from memoranda.facts import versions
 from memoranda.facts.gathering import source_of
-from memoranda.facts.grounding import Source, lost_words, places, words_of
+from memoranda.facts.grounding import Source, lost_words, positions, words_of
 from memoranda.sessions.records import MessageRow, messages_by_id, sessions_by_id
 from memoranda.sessions.values import EXTRACT_JOB
 from memoranda.storage.sql.base import Connection, Row
@@ -194,8 +194,8 @@ class Provenance:
     ) -> None:
         """Enqueue the extraction of messages again, of those that were extracted before: a job for each session. Of
         messages that did not change, only facts about the words of deleted facts are wanted: other facts of theirs may
-        have been deleted or undone by hand. The job has the places of these words: texts are not copied into its row.
-        """
+        have been deleted or undone by hand. The job has the positions of these words, no
+        texts."""
         if not ids or EXTRACT_JOB not in self.jobs.handlers:
             return
         rows = messages_by_id(w.c, w.tenant, ids).values()
@@ -206,7 +206,7 @@ class Provenance:
             if session is None or session.extraction == "off":
                 continue
             if row.extract and row.seq <= session.facts_seq:
-                spans = [] if about is None else places(about[row.id], row.content)
+                spans = [] if about is None else positions(about[row.id], row.content)
                 if spans or about is None:
                     read[session.id][row.id] = spans
         for id_, messages in read.items():

@@ -12,7 +12,7 @@ from memoranda.errors import InvalidInput
 from memoranda.facts.facts import LearnedFacts
 from memoranda.facts.history import FactVersion
 from memoranda.server import wire_mem0 as wire
-from memoranda.store.rows import NOTES
+from memoranda.store.rows import RESERVED
 from memoranda.types import Kind, Memory
 
 KINDS: list[Kind] = ["fact", "note"]
@@ -21,7 +21,7 @@ SAID: list[Kind] = [*KINDS, "message"]
 """The kinds that are deleted with an entity: its memories, and the messages they were learned from."""
 PLACED = ("app_id", "run_id")
 """Entities that are stored in metadata."""
-KEPT = frozenset({*PLACED, "extracted_by", "session_id", *NOTES})
+KEPT = frozenset({*PLACED, "extracted_by", "session_id", *RESERVED})
 """Keys of metadata that the server reserves."""
 
 

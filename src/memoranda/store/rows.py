@@ -24,7 +24,7 @@ selections that name the kind include it."""
 CONTEXT = "context_refs"
 """The metadata key of a fact under which its context is, see `context_of`."""
 
-NOTES = frozenset({"changes", "consolidates", "told_until", "undone", "apart", CONTEXT})
+RESERVED = frozenset({"changes", "consolidates", "told_until", "undone", "apart", CONTEXT})
 """The metadata keys of a fact that say what became of it, see `facts.versions`. Other metadata in their place leaves
 them."""
 

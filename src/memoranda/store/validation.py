@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from memoranda.clock import micros, moment_of
 from memoranda.errors import DimensionMismatch, InvalidInput
 from memoranda.providers.embeddings.base import Embedder
-from memoranda.store.rows import ITEM, NOTES, Record
+from memoranda.store.rows import ITEM, RESERVED, Record
 from memoranda.text.hashing import digest
 from memoranda.text.json import compact_json
 from memoranda.types import KINDS, MAX_ID_CHARS, Change, NewMemory, Subject
@@ -164,7 +164,7 @@ def changed(row: Record, change: Change, now: int, bounds: Bounds) -> Record:
     if change.tags is not msgspec.UNSET:
         put["tags"] = tags_text(change.tags, "tags", bounds)
     if change.metadata is not msgspec.UNSET:
-        put["metadata"] = _with_notes(row, metadata_text(change.metadata, "metadata", bounds))
+        put["metadata"] = _with_reserved(row, metadata_text(change.metadata, "metadata", bounds))
     if change.importance is not msgspec.UNSET:
         put["importance"] = _importance(change.importance, "importance")
     if change.confidence is not msgspec.UNSET:
@@ -183,10 +183,10 @@ def changed(row: Record, change: Change, now: int, bounds: Bounds) -> Record:
     return keyed(after)
 
 
-def _with_notes(row: Record, metadata: str) -> str:
-    """Return metadata with what the store notes in that of a fact, unless it has other values for it."""
-    held = msgspec.json.decode(row.metadata) if row.kind == "fact" else {}
-    notes = {key: held[key] for key in held if key in NOTES}
+def _with_reserved(row: Record, metadata: str) -> str:
+    """Return metadata with the reserved keys of a fact, unless it has other values for them."""
+    before = msgspec.json.decode(row.metadata) if row.kind == "fact" else {}
+    notes = {key: before[key] for key in before if key in RESERVED}
     return compact_json(notes | msgspec.json.decode(metadata)) if notes else metadata
 
 
