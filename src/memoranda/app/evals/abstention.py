@@ -41,7 +41,7 @@ class Unanswered(msgspec.Struct, kw_only=True):
     rejected: float
 
 
-class Short(msgspec.Struct, kw_only=True):
+class ShortConversations(msgspec.Struct, kw_only=True):
     """The probabilities in conversations of so many memories, half of which answer. `missed` is the share of the
     answered questions that are called `none`, `refused` that of the others."""
 
@@ -57,7 +57,7 @@ class Abstention(msgspec.Struct, kw_only=True):
     """The probabilities of one dataset. `error` is the expected calibration error (Naeini et al. 2015) over ten bins,
     `chance` the error of the same number of questions if each probability were right: what is found is a draw, so the
     error of few questions is never 0. `found` is the share of all questions whose first ten results have what
-    answers. `short` are the same questions in the first memories of a conversation alone."""
+    answers. `short` are the same questions in conversations of a few of these memories, which follow one another."""
 
     dataset: str
     model: str
@@ -67,7 +67,7 @@ class Abstention(msgspec.Struct, kw_only=True):
     error: float
     chance: float
     kinds: list[Unanswered]
-    short: list[Short]
+    short: list[ShortConversations]
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -133,7 +133,7 @@ async def cases(
             elif len(groups) == 1 and dataset.overall is None:
                 results.append(await _asked(product, stored, question, REMOVED))
             if answerable:
-                results += await _short(product, stored, question, random.Random(number))
+                results += await _shortened(product, stored, question, random.Random(number))
             progress("asking", number + 1, len(dataset.questions))
         return stored.model, results
 
@@ -149,7 +149,9 @@ async def _asked(product: Memoranda, stored: Written, question: Question, kind: 
     return _case(question, kind, remaining, kind == ANSWERED and any(right[:LOOKED_AT]), result.searched)
 
 
-async def _short(product: Memoranda, stored: Written, question: Question, rng: random.Random) -> list[Case]:
+async def _shortened(
+    product: Memoranda, stored: Written, question: Question, rng: random.Random
+) -> list[Case]:
     """Return the cases of short conversations, cut out of a search through the whole one."""
     search = product.memories.search
     hits = (await search(question.text, scopes=question.scopes, limit=MAX_LIMIT, threshold=0.0)).results
@@ -208,15 +210,17 @@ def report(name: str, model: str, every: Sequence[Case]) -> Abstention:
         chance=round(chance_error(probabilities), 4),
         kinds=kinds,
         short=[
-            _of_short(size, some) for size in FEW if (some := [case for case in every if case.short == size])
+            _short_conversations(size, some)
+            for size in FEW
+            if (some := [case for case in every if case.short == size])
         ],
     )
 
 
-def _of_short(size: int, asked: Sequence[Case]) -> Short:
+def _short_conversations(size: int, asked: Sequence[Case]) -> ShortConversations:
     probabilities = np.array([case.probability for case in asked])
     right = np.array([case.found for case in asked])
-    return Short(
+    return ShortConversations(
         memories=size,
         questions=len(asked),
         error=round(calibration_error(probabilities, right), 4),
@@ -283,8 +287,8 @@ def _regression(asked: Sequence[Case]) -> Weights:
     x *= np.array([case.features.few for case in short])[:, None]
     deviation = np.maximum(x.std(axis=0), 1e-9)
     right = np.array([float(case.found) for case in short])
-    known = np.array([many.logit(case.features) for case in short])
-    few = _newton(x / deviation, right, known, np.full(x.shape[1], PENALTY)) / deviation
+    offset = np.array([many.logit(case.features) for case in short])
+    few = _newton(x / deviation, right, offset, np.full(x.shape[1], PENALTY)) / deviation
     return _rounded(many._replace(few=few[0], few_similarity=few[1], few_others=few[2]))
 
 
@@ -292,12 +296,12 @@ def _rounded(weights: Weights) -> Weights:
     return Weights(*(round(float(weight), 3) for weight in weights))
 
 
-def _newton(x: Floats, right: Floats, known: Floats, penalty: Floats) -> Floats:
-    """Return the logistic regression of `right` on the columns of `x`, beside logits that are `known`, with a penalty
+def _newton(x: Floats, right: Floats, offset: Floats, penalty: Floats) -> Floats:
+    """Return the logistic regression of `right` on the columns of `x`, beside the logits of `offset`, with a penalty
     on the square of each weight: by Newton's method, in steps of at most 1."""
     weights = np.zeros(x.shape[1])
     for _ in range(200):
-        chances = 1.0 / (1.0 + np.exp(-(x @ weights + known)))
+        chances = 1.0 / (1.0 + np.exp(-(x @ weights + offset)))
         slope = x.T @ (chances - right) + penalty * weights
         curve = (x * (chances * (1.0 - chances))[:, None]).T @ x + np.diag(penalty)
         step = np.linalg.solve(curve, slope)
