@@ -38,12 +38,14 @@ def test_the_report_counts_what_it_says() -> None:
     assert kinds[ELSEWHERE].rejected == 0.3333
     assert (kinds[NEVER_SAID].auc, kinds[NEVER_SAID].rejected) == (0.3333, 0.6667)
     assert made.short == []
-    short = [case(ANSWERED, p, found=True, short=3) for p in (0.9, 0.9, 0.2)] + [case(REMOVED, 0.1, short=3)]
+    short = [case(ANSWERED, p, found=True, short=3) for p in (0.9, 0.9, 0.2)]
+    short += [case(REMOVED, p, short=3) for p in (0.1, 0.1, 0.6)]
     again = abstention.report("some", "model", [*asked, *short])
     (three,) = again.short
     assert msgspec.structs.replace(again, short=[]) == made
-    assert (three.memories, three.questions, three.missed, three.refused) == (3, 4, 0.3333, 1.0)
-    assert three.error == pytest.approx(0.5 * 0.1 + 0.25 * 0.8 + 0.25 * 0.1)
+    assert (three.memories, three.questions) == (3, 6)
+    assert (three.missed, three.refused, three.wrong) == (0.3333, 0.6667, 0.3333)
+    assert three.error == pytest.approx((2 * 0.1 + 0.8 + 2 * 0.1 + 0.6) / 6, abs=1e-4)
 
 
 def test_the_calibration_error_is_that_of_the_bins() -> None:

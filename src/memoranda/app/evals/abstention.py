@@ -15,7 +15,16 @@ from memoranda.app.evals.dataset import Dataset, Question
 from memoranda.app.evals.run import Progress, Written
 from memoranda.app.evals.written import written
 from memoranda.app.memoranda import Memoranda
-from memoranda.store.retrieval.evidence import LOOKED_AT, NONE, Features, Result, Weights, evidence, features
+from memoranda.store.retrieval.evidence import (
+    LOOKED_AT,
+    NONE,
+    STRONG,
+    Features,
+    Result,
+    Weights,
+    evidence,
+    features,
+)
 from memoranda.store.rows import memory_speaker
 from memoranda.types import MAX_LIMIT, Hit, NewMemory
 
@@ -26,6 +35,8 @@ PENALTY = 2.0
 ANSWERED, NEVER_SAID, ELSEWHERE, REMOVED = "answered", "never said", "elsewhere", "removed"
 FEW = (1, 2, 3, 5, 10, 20)
 """How many memories that follow one another are the only ones in a short conversation."""
+NEAREST = 3
+"""Results without an answer that are about the subject of a question: the first ones."""
 
 
 class Unanswered(msgspec.Struct, kw_only=True):
@@ -43,7 +54,8 @@ class Unanswered(msgspec.Struct, kw_only=True):
 
 class ShortConversations(msgspec.Struct, kw_only=True):
     """The probabilities in conversations of so many memories, half of which answer. `missed` is the share of the
-    answered questions that are called `none`, `refused` that of the others."""
+    answered questions that are called `none`, `refused` that of the others, `wrong` the share of these that are called
+    `strong`."""
 
     memories: int
     questions: int
@@ -51,6 +63,7 @@ class ShortConversations(msgspec.Struct, kw_only=True):
     chance: float
     missed: float
     refused: float
+    wrong: float
 
 
 class Abstention(msgspec.Struct, kw_only=True):
@@ -114,8 +127,8 @@ async def cases(
     """Ask every question, and questions without an answer: what was never said (LoCoMo has such), and each question
     in another conversation (every second one where some were never said, so that about half of all are answered); in a
     set without either, in results without those that answer. Then ask those that are answered in short conversations:
-    in some memories that follow one another, with what answers and without. Return the name of the embedding model, and
-    the cases."""
+    in some memories that follow one another, with what answers and without, every second time around one of the first
+    results. Return the name of the embedding model, and the cases."""
     groups = sorted({question.group for question in dataset.questions})
     scopes = {question.group: question.scopes for question in dataset.questions}
     results: list[Case] = []
@@ -133,7 +146,7 @@ async def cases(
             elif len(groups) == 1 and dataset.overall is None:
                 results.append(await _asked(product, stored, question, REMOVED))
             if answerable:
-                results += await _shortened(product, stored, question, random.Random(number))
+                results += await _shortened(product, stored, question, number)
             progress("asking", number + 1, len(dataset.questions))
         return stored.model, results
 
@@ -149,21 +162,24 @@ async def _asked(product: Memoranda, stored: Written, question: Question, kind: 
     return _case(question, kind, remaining, kind == ANSWERED and any(right[:LOOKED_AT]), result.searched)
 
 
-async def _shortened(
-    product: Memoranda, stored: Written, question: Question, rng: random.Random
-) -> list[Case]:
+async def _shortened(product: Memoranda, stored: Written, question: Question, number: int) -> list[Case]:
     """Return the cases of short conversations, cut out of a search through the whole one."""
-    search = product.memories.search
+    search, rng = product.memories.search, random.Random(number)
     hits = (await search(question.text, scopes=question.scopes, limit=MAX_LIMIT, threshold=0.0)).results
     ranks = {hit.memory.id: rank for rank, hit in enumerate(hits)}
     said = sorted(hits, key=lambda hit: (hit.memory.occurred_at, hit.memory.id))
     right = [_answers(stored, question, hit) for hit in said]
     places = [at for at, answers in enumerate(right) if answers]
+    others = [at for at, answers in enumerate(right) if not answers]
+    nearest = {*sorted(others, key=lambda at: ranks[said[at].memory.id])[:NEAREST]}
     results = []
-    for size in FEW if places and len(said) > FEW[-1] else ():
+    for turn, size in enumerate(FEW, number) if places and len(said) > FEW[-1] else ():
         at = rng.choice(places)
         first = rng.randint(max(0, at - size + 1), min(at, len(said) - size))
         elsewhere = [at for at in range(len(said) - size + 1) if not any(right[at : at + size])]
+        if turn % 2:
+            near = [at for at in elsewhere if nearest.intersection(range(at, at + size))]
+            elsewhere = near or elsewhere
         for kind, start in ((ANSWERED, first), (REMOVED, rng.choice(elsewhere or [-1]))):
             if start >= 0:
                 some = sorted(said[start : start + size], key=lambda hit: ranks[hit.memory.id])
@@ -227,6 +243,7 @@ def _short_conversations(size: int, asked: Sequence[Case]) -> ShortConversations
         chance=round(chance_error(probabilities), 4),
         missed=round(float((probabilities[right] < NONE).mean()), 4),
         refused=round(float((probabilities[~right] < NONE).mean()), 4),
+        wrong=round(float((probabilities[~right] >= STRONG).mean()), 4),
     )
 
 
@@ -279,17 +296,20 @@ def _regression(asked: Sequence[Case]) -> Weights:
     weights = _newton(scaled, right, np.zeros(len(x)), np.array([*[PENALTY] * x.shape[1], 0.0]))
     plain = weights[:-1] / deviation
     intercept, (similarity, coverage, others) = weights[-1] - plain @ mean, plain
-    many = Weights(intercept, similarity, coverage, others, 0.0, 0.0, 0.0)
+    many = Weights(intercept, similarity, coverage, others, 0.0, 0.0, 0.0, 0.0)
     short = [case for case in asked if case.short]
     if not short:
         return _rounded(many)
-    x = np.array([[1.0, case.features.similarity, case.features.others] for case in short])
+    x = np.array(
+        [[1.0, case.features.similarity, case.features.coverage, case.features.others] for case in short]
+    )
     x *= np.array([case.features.few for case in short])[:, None]
     deviation = np.maximum(x.std(axis=0), 1e-9)
     right = np.array([float(case.found) for case in short])
     offset = np.array([many.logit(case.features) for case in short])
     few = _newton(x / deviation, right, offset, np.full(x.shape[1], PENALTY)) / deviation
-    return _rounded(many._replace(few=few[0], few_similarity=few[1], few_others=few[2]))
+    names = ("few", "few_similarity", "few_coverage", "few_others")
+    return _rounded(many._replace(**dict(zip(names, few, strict=True))))
 
 
 def _rounded(weights: Weights) -> Weights:

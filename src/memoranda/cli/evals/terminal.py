@@ -142,11 +142,11 @@ def show_abstention(results: Sequence[Abstention]) -> None:
                 f"{kind.rejected:.3f}",
             )
     short = Table(title="in short conversations, half of which answer", title_justify="left")
-    for column in ("dataset", "memories", "questions", "ECE", "by chance", "missed", "refused"):
+    for column in ("dataset", "memories", "questions", "ECE", "by chance", "missed", "refused", "wrong"):
         short.add_column(column, justify="left" if column == "dataset" else "right")
     for dataset in results:
         for row in dataset.short:
-            measures = (row.error, row.chance, row.missed, row.refused)
+            measures = (row.error, row.chance, row.missed, row.refused, row.wrong)
             short.add_row(
                 dataset.dataset,
                 str(row.memories),

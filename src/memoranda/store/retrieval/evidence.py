@@ -49,13 +49,14 @@ class Weights(NamedTuple):
     others: float
     few: float
     few_similarity: float
+    few_coverage: float
     few_others: float
 
     def logit(self, of: Features) -> float:
         """Return the logit of the probability."""
         many = self.intercept + self.similarity * of.similarity + self.coverage * of.coverage
-        few = self.few + self.few_similarity * of.similarity + self.few_others * of.others
-        return many + self.others * of.others + of.few * few
+        few = self.few + self.few_similarity * of.similarity + self.few_coverage * of.coverage
+        return many + self.others * of.others + of.few * (few + self.few_others * of.others)
 
 
 PEOPLE = Weights(
@@ -63,9 +64,10 @@ PEOPLE = Weights(
     similarity=24.947,
     coverage=3.213,
     others=-2.632,
-    few=5.474,
-    few_similarity=-5.318,
-    few_others=3.213,
+    few=12.055,
+    few_similarity=-14.985,
+    few_coverage=-1.515,
+    few_others=2.973,
 )
 """Of talks between people, which are more alike than messages to an assistant, or than documents."""
 OTHER = Weights(
@@ -73,8 +75,9 @@ OTHER = Weights(
     similarity=7.93,
     coverage=5.261,
     others=0.0,
-    few=1.268,
-    few_similarity=1.333,
+    few=2.301,
+    few_similarity=-0.746,
+    few_coverage=-1.959,
     few_others=0.0,
 )
 """Of messages to an assistant, texts without a speaker, and documents. Both are fitted by `memoranda eval abstention
