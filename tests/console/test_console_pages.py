@@ -160,6 +160,33 @@ def test_filters_are_in_the_address(page: Seen) -> None:
     assert shown.url.endswith("/console/memories")
 
 
+FOCUSED = "document.activeElement.id || document.activeElement.textContent.trim()"
+
+
+@pytest.mark.parametrize(
+    ("path", "button", "focus"),
+    [
+        ("/memories?tag=garden", ".filters button", "Clear filters"),
+        ("/memories?tag=nothing", ".notice button", "main"),
+        ("/sessions?channel=garden", ".filters button", "Clear filters"),
+        ("/sessions?channel=nothing", ".notice button", "main"),
+        ("/facts?at=2024-09-01", ".as-of button", "Today"),
+        ("/facts?q=nothing", ".notice button", "main"),
+        ("/activity?show=failed", ".notice button", "main"),
+    ],
+)
+def test_a_cleared_filter_leaves_the_focus_on_the_page(
+    page: Seen, path: str, button: str, focus: str
+) -> None:
+    shown = page.open(path)
+    shown.locator(button, has_text=re.compile("^(Clear.*|Today|Show all requests)$")).focus()
+    shown.keyboard.press("Enter")
+    shown.wait_for_function(
+        "names => names.every(name => !location.search.includes(name))", arg=["=nothing", "at=", "show="]
+    )
+    until(lambda: shown.evaluate(FOCUSED), "the focus", accept=focus.__eq__)
+
+
 def test_months_are_counted_as_they_are_filtered(see: Callable[..., Seen], server: Process) -> None:
     page = see(server.url, timezone_id="America/Los_Angeles")
     for moment in ("2019-11-01T06:30:00Z", "2019-11-02T00:00:00Z", "2019-12-01T07:30:00Z"):

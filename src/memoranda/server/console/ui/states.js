@@ -21,6 +21,18 @@ export function Empty({ title, body, children }) {
   return html`<${Notice} icon="empty" title=${title} body=${body}>${children}<//>`;
 }
 
+/**
+ * No row passes the filters. The button that clears them goes with them: the focus moves to the page.
+ * @param {{ title: string, body: string, label: string, clear: () => void }} props
+ */
+export function NoMatch({ title, body, label, clear }) {
+  const cleared = () => {
+    clear();
+    document.getElementById("main")?.focus({ preventScroll: true });
+  };
+  return html`<${Empty} title=${title} body=${body}><${Button} onClick=${cleared}>${label}<//><//>`;
+}
+
 /** Grey lines in place of content; it appears after a moment, so that a quick answer does not flicker. */
 export function Loading({ lines = 6 }) {
   return html`<div class="loading" role="status">

@@ -1,9 +1,9 @@
 // Facts: a timeline of what is known of a person or topic, as of any day; where each fact comes from.
 import { html, useDebounced, useHotkey, useLoaded, useMedia } from "../ui/core.js";
 import { choicesOf, facetsOf } from "../ui/facets.js";
-import { Button, Input } from "../ui/form.js";
+import { Input } from "../ui/form.js";
 import { VirtualList } from "../ui/list.js";
-import { Empty, Failed, Loading } from "../ui/states.js";
+import { Empty, Failed, Loading, NoMatch } from "../ui/states.js";
 import { setQuery, usePlace } from "../router.js";
 import { t } from "../strings.js";
 import { Detail } from "./facts/detail.js";
@@ -45,7 +45,7 @@ export function View() {
       ${error ? html`<div class="fill"><${Failed} error=${error} retry=${reload} /></div>`
         : loading && chains.length === 0 ? html`<div class="fill pad"><${Loading} lines=${9} /></div>`
         : chains.length === 0 ? html`<div class="fill">${who || topic
-            ? html`<${Empty} title=${t.facts.noMatchTitle} body=${t.facts.noMatchBody}><${Button} onClick=${() => setQuery({ who: null, q: null })}>${t.facts.clear}<//><//>`
+            ? html`<${NoMatch} title=${t.facts.noMatchTitle} body=${t.facts.noMatchBody} label=${t.facts.clear} clear=${() => setQuery({ who: null, q: null })} />`
             : html`<${Empty} title=${t.facts.emptyTitle} body=${t.facts.emptyBody} />`}</div>`
         : html`<${Axis} first=${first} at=${query.get("at")} />
           <${VirtualList} label=${t.facts.list} rows=${chains} height=${narrow ? 96 : 84} current=${shown?.id ?? null} keyOf=${/** @param {Chain} chain */ (chain) => chain.id} onEnd=${more}

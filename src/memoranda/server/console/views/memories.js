@@ -1,10 +1,10 @@
 // Memories: list, search as you type, filters, the detail of one, and changes of many.
 import { html, useDebounced, useEffect, useHotkey, useMedia, useMemo, useRef, useState } from "../ui/core.js";
 import { EvidenceBadge } from "../ui/badge.js";
-import { Button, IconButton, Input } from "../ui/form.js";
+import { IconButton, Input } from "../ui/form.js";
 import { Icon } from "../ui/icons.js";
 import { focusFirst } from "../ui/list.js";
-import { Empty, Failed, Loading } from "../ui/states.js";
+import { Empty, Failed, Loading, NoMatch } from "../ui/states.js";
 import { Modes } from "../ui/modes.js";
 import { addressWith, setQuery, usePlace } from "../router.js";
 import { t } from "../strings.js";
@@ -123,11 +123,9 @@ function Content({ source, searching, filtered, children }) {
   if (source.error) return html`<div class="fill"><${Failed} error=${source.error} retry=${source.reload} /></div>`;
   if (source.rows.length > 0) return children;
   if (source.loading) return html`<div class="fill pad"><${Loading} lines=${9} /></div>`;
-  if (searching || filtered) {
-    return html`<div class="fill"><${Empty} title=${t.memories.noMatchTitle} body=${t.memories.noMatchBody}>
-      ${filtered && html`<${Button} onClick=${() => setQuery(CLEARED)}>${t.memories.clear}<//>`}
-    <//></div>`;
-  }
+  const { noMatchTitle, noMatchBody, clear } = t.memories;
+  if (filtered) return html`<div class="fill"><${NoMatch} title=${noMatchTitle} body=${noMatchBody} label=${clear} clear=${() => setQuery(CLEARED)} /></div>`;
+  if (searching) return html`<div class="fill"><${Empty} title=${noMatchTitle} body=${noMatchBody} /></div>`;
   return html`<div class="fill"><${Empty} title=${t.memories.emptyTitle} body=${t.memories.emptyBody} /></div>`;
 }
 

@@ -4,7 +4,7 @@ import { momentOf } from "../ui/days.js";
 import { Button, IconButton, Input, Select } from "../ui/form.js";
 import { VirtualList } from "../ui/list.js";
 import { usePages } from "../ui/pages.js";
-import { Empty, Failed, Loading } from "../ui/states.js";
+import { Empty, Failed, Loading, NoMatch } from "../ui/states.js";
 import { Time } from "../ui/time.js";
 import { addressWith, setQuery, usePlace } from "../router.js";
 import { t } from "../strings.js";
@@ -43,7 +43,7 @@ export function View() {
             keyOf=${/** @param {Session} row */ (row) => row.id} row=${/** @param {Session} row */ (row) => html`<${Row} session=${row} open=${row.id === openId} />`} />`
         : pages.loading ? html`<div class="fill pad"><${Loading} lines=${9} /></div>`
         : html`<div class="fill">${wanted
-            ? html`<${Empty} title=${t.sessions.noMatchTitle} body=${t.sessions.noMatchBody}><${Button} onClick=${() => setQuery(CLEARED)}>${t.sessions.clear}<//><//>`
+            ? html`<${NoMatch} title=${t.sessions.noMatchTitle} body=${t.sessions.noMatchBody} label=${t.sessions.clear} clear=${() => setQuery(CLEARED)} />`
             : html`<${Empty} title=${t.sessions.emptyTitle} body=${t.sessions.emptyBody} />`}</div>`}
     </section>
     ${openId !== null && html`<${Detail} key=${openId} id=${openId} message=${query.get("message")} onClose=${close} onChanged=${pages.refresh} />`}
@@ -60,7 +60,7 @@ function Filters({ query, rows, wanted }) {
     <${Input} label=${t.sessions.participant} value=${query.get("participant") ?? ""} list=${seen((one) => one.participants)} onInput=${/** @param {string} participant */ (participant) => setQuery({ participant })} />
     <${Input} label=${t.sessions.since} type="date" value=${query.get("since") ?? ""} onInput=${/** @param {string} since */ (since) => setQuery({ since })} />
     <${Input} label=${t.sessions.until} type="date" value=${query.get("until") ?? ""} onInput=${/** @param {string} until */ (until) => setQuery({ until })} />
-    <div class="filters-end"><${Button} small kind="ghost" disabled=${!wanted} onClick=${() => setQuery(CLEARED)}>${t.sessions.clear}<//></div>
+    <div class="filters-end"><${Button} small kind="ghost" inactive=${!wanted} onClick=${() => setQuery(CLEARED)}>${t.sessions.clear}<//></div>
   </div>`;
 }
 

@@ -2,10 +2,10 @@
 import { html, useEffect, useHotkey, useMedia, useMemo, useState } from "../../ui/core.js";
 import { Badge } from "../../ui/badge.js";
 import { durationOf } from "../../ui/duration.js";
-import { Button, Select, Switch } from "../../ui/form.js";
+import { Select, Switch } from "../../ui/form.js";
 import { VirtualList } from "../../ui/list.js";
 import { usePages, usePoll } from "../../ui/pages.js";
-import { Empty, Failed, Loading } from "../../ui/states.js";
+import { Empty, Failed, Loading, NoMatch } from "../../ui/states.js";
 import { Time } from "../../ui/time.js";
 import { addressWith, setQuery } from "../../router.js";
 import { t } from "../../strings.js";
@@ -63,7 +63,7 @@ export function Requests({ query, children }) {
             keyOf=${/** @param {Entry} row */ (row) => row.id} row=${/** @param {Entry} row */ (row) => html`<${Row} entry=${row} open=${row.id === openId} slowest=${slowest} />`} />`
         : list.loading ? html`<div class="fill pad"><${Loading} lines=${9} /></div>`
         : html`<div class="fill">${show
-            ? html`<${Empty} title=${t.activity.noMatchTitle} body=${t.activity.noMatchBody}><${Button} onClick=${() => setQuery({ show: null })}>${t.activity.clear}<//><//>`
+            ? html`<${NoMatch} title=${t.activity.noMatchTitle} body=${t.activity.noMatchBody} label=${t.activity.clear} clear=${() => setQuery({ show: null })} />`
             : html`<${Empty} title=${t.activity.emptyTitle} body=${t.activity.emptyBody} />`}</div>`}
     </section>
     ${openId !== null && html`<${Detail} key=${openId} id=${openId} onClose=${close} />`}

@@ -32,7 +32,7 @@ export function Slider({ first, at }) {
     <label for=${id}>${t.facts.asOf} <output for=${id}>${says}</output></label>
     <div class="as-of-row">
       <input id=${id} type="range" min=${least} max=${today} step=${1} value=${value} aria-valuetext=${says} onInput=${moved} />
-      <${Button} small disabled=${at === null} onClick=${() => setQuery({ at: null })}>${t.facts.today}<//>
+      <${Button} small inactive=${at === null} onClick=${() => setQuery({ at: null })}>${t.facts.today}<//>
     </div>
   </div>`;
 }

@@ -65,7 +65,7 @@ export function Filters({ query, ordered = true }) {
     <${Months} months=${anyTime?.months ?? []} since=${query.get("since")} until=${query.get("until")} />
     <div class="filters-end">
       <${Switch} label=${t.memories.archived} checked=${query.get("archived") !== null} onChange=${/** @param {boolean} on */ (on) => setQuery({ archived: on ? "1" : null })} />
-      <${Button} small kind="ghost" disabled=${wantedFilters(query) === 0} onClick=${() => setQuery(Object.fromEntries(NAMES.map((name) => [name, null])))}>${t.memories.clear}<//>
+      <${Button} small kind="ghost" inactive=${wantedFilters(query) === 0} onClick=${() => setQuery(Object.fromEntries(NAMES.map((name) => [name, null])))}>${t.memories.clear}<//>
     </div>
   </div>`;
 }
