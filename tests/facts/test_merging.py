@@ -251,3 +251,16 @@ def test_a_new_budget_of_one_thing_is_not_that_of_another() -> None:
 )
 def test_what_is_denied_is_no_more_than_what_is_said(new: str, old: str) -> None:
     assert relation(new, old) is not Relation.CONTRADICTS
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("Ada's phone number is 555-1234", "Ada's wife's phone number is 555-9999"),
+        ("Ada's email is ada@example.com", "Ada's work email is a.l@example.org"),
+        ("Ada's budget is 500 euros", "Ada's holiday budget is 900 euros"),
+        ("Ada's sister is called Clara", "Ada's sister's dog is called Rex"),
+    ],
+)
+def test_what_belongs_to_a_subject_has_values_of_its_own(first: str, second: str) -> None:
+    assert relation(first, second) is relation(second, first) is Relation.OTHER

@@ -47,7 +47,7 @@ _SEIT = regex(
 class Claim(msgspec.Struct, frozen=True):
     """One value of one attribute of one subject, as stemmed terms. `single` attributes have one value at a time;
     `old` is the value that the sentence itself says is over; `over` means that `value` is; `now` that it was another
-    before; `owned` that the subject belongs to another person (Mara's sister)."""
+    before; `owner` is the subject that this one belongs to (Mara, of Mara's sister)."""
 
     subject: frozenset[str]
     attribute: frozenset[str]
@@ -55,7 +55,7 @@ class Claim(msgspec.Struct, frozen=True):
     old: frozenset[str] = frozenset()
     over: bool = False
     now: bool = False
-    owned: bool = False
+    owner: frozenset[str] = frozenset()
 
 
 def _pattern(text: str) -> Regex:
@@ -177,7 +177,7 @@ def _claim(match: re.Match[str], attribute: str, over: bool) -> Claim:
         value=_terms(match["value"]),
         old=_terms(old),
         over=over,
-        owned=_OWNER.search(match["who"]) is not None,
+        owner=_terms(owner[1]) if (owner := _OWNER.match(match["who"])) else frozenset(),
     )
 
 
@@ -185,7 +185,7 @@ def _terms(text: str) -> frozenset[str]:
     return frozenset(terms(text))
 
 
-_OWNER = regex(r"\w(?:['’]s|s['’])\s", re.IGNORECASE)
+_OWNER = regex(r"(.*\w)(?:['’]s|(?<=s)['’])\s", re.IGNORECASE)
 _PREFERRED = _terms("preferred")
 _PERSONAL = _terms("residence employer occupation marriage")
 _RENEWED = _terms("new updated revised latest current final actual")
@@ -246,9 +246,9 @@ def _against(new: Claim, old: Claim | None, text: str) -> bool:
         fits = bool(gone) and bool(new.subject) and new.subject <= said and gone <= said and not claims(text)
         owned = _OWNED.match(text)
         return fits and (owned is None or _terms(owned[1]) <= new.subject | gone)
-    if not same_subject(new.subject, old.subject):
+    if not same_subject(new.subject, old.subject) or _belongs(new, old) or _belongs(old, new):
         return False
-    if new.owned != old.owned and (new.over or old.over or old.attribute & _PERSONAL):
+    if bool(new.owner) != bool(old.owner) and (new.over or old.over or old.attribute & _PERSONAL):
         return False
     if new.over:
         return bool(new.value) and new.value <= old.value | old.attribute and not old.over
@@ -263,6 +263,23 @@ def _against(new: Claim, old: Claim | None, text: str) -> bool:
 def same_subject(first: frozenset[str], second: frozenset[str]) -> bool:
     """Return True if two subjects are the same, or one is the other with words left out."""
     return first == second or (bool(first) and bool(second) and (first <= second or second <= first))
+
+
+def of_parts(first: str, second: str) -> bool:
+    """Return True if two sentences give one attribute of a subject and of what belongs to it: Mara's budget, and Mara's
+    holiday budget."""
+    return any(
+        bool(claim.attribute)
+        and claim.attribute == other.attribute
+        and (_belongs(claim, other) or _belongs(other, claim))
+        for claim in claims(first)
+        for other in claims(second)
+    )
+
+
+def _belongs(claim: Claim, to: Claim) -> bool:
+    """Return True if a claim is about what belongs to the subject of the other: Mara's wife, and Mara."""
+    return claim.subject != to.subject and bool(claim.owner) and to.subject <= claim.owner
 
 
 def redecided(new: str, old: str) -> bool:
