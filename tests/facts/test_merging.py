@@ -264,3 +264,34 @@ def test_what_is_denied_is_no_more_than_what_is_said(new: str, old: str) -> None
 )
 def test_what_belongs_to_a_subject_has_values_of_its_own(first: str, second: str) -> None:
     assert relation(first, second) is relation(second, first) is Relation.OTHER
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("Ada lives in Munich", "Ada moved to a new desk"),
+        ("Ada lives in Munich", "Ada moved to the next question"),
+        ("Ada lives in Munich", "Ada lives in a small flat"),
+        ("Ada's wife is Eva", "Ada's wife is a teacher"),
+        ("Ada's boss is Petra", "Ada's boss is on vacation until Monday"),
+        ("Ada's flight is LH 123", "Ada's flight is delayed"),
+        ("Ada works at Acme", "Ada works at night"),
+        ("Ada works for Acme", "Ada works for 8 hours a day"),
+    ],
+)
+def test_what_is_said_of_a_thing_is_no_other_value_of_it(first: str, second: str) -> None:
+    assert Relation.CONTRADICTS not in (relation(first, second), relation(second, first))
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ("Ada lives in a big house", "Ada lives in a small flat"),
+        ("Ada no longer lives in a small flat", "Ada lives in a small flat"),
+        ("Ada moved to a flat in Cologne", "Ada lives in Munich"),
+        ("Ada lives in the Netherlands", "Ada lives in Munich"),
+        ("Ada's wife is Maria", "Ada's wife is Eva"),
+    ],
+)
+def test_another_value_takes_the_place_of_one_of_its_kind(new: str, old: str) -> None:
+    assert relation(new, old) is Relation.CONTRADICTS

@@ -15,6 +15,11 @@ _NAME = r"(?P<who>[^,;:]{1,60}?)"
 _NOW = r"(?:(?:has|have|is|now|just|recently|currently|already|also|actually|since)\s+)*"
 _PLACE = r"(?P<value>\S.*?)"
 _OUT_OF = r"(?:\s+from\s+(?P<old>\S.*?))?"
+_HOURS = (
+    r"(?:nights?|home|least|times|\d|(?:the\s+)?(?:weekends?|moment|(?:first|second|third|last)\s+time)|"
+    r"an?\s+(?:hour|day|week|month|year|while))\b"
+)
+"""When or where one works, in place of for whom."""
 _NEGATION = regex(
     r"\b(?:not|no|never|none|without|cannot|nor|neither|nicht|kein\w*)\b|n['’]t\b", re.IGNORECASE
 )
@@ -80,7 +85,7 @@ _STATES: tuple[tuple[str, Regex], ...] = (
         "employer",
         _pattern(rf"{_NAME}\s+{_NOW}(?:works?|working|been working|employed|joined|started|starts|hired)\s+"
                  rf"(?:as\s+.{{1,40}}?\s+)?"
-                 rf"(?:at|for|by|bei)\s+{_PLACE}"),
+                 rf"(?:at|for|by|bei)\s+(?!{_HOURS}){_PLACE}"),
     ),
     ("employer", _pattern(rf"{_NAME}\s+arbeitet\s+bei\s+{_PLACE}")),
     ("occupation", _pattern(rf"{_NAME}\s+{_NOW}(?:works?|working)\s+as\s+(?:an?\s+)?{_PLACE}")),
@@ -108,6 +113,15 @@ _OF = _pattern(
     rf"(?P<who>[^,;:]{{1,60}}?)(?:['’]s?\s+|\s+)(?P<what>{_SINGLE})\s+"
     rf"(?:is|are|was|will be|has been|became|changed to|moved to|is now)\s+"
     rf"(?:now\s+|set to\s+|moved to\s+|changed to\s+)*{_PLACE}"
+)
+_NAMED = regex(
+    r"boss|manager|wife|husband|partner|spouse|girlfriend|boyfriend|doctor|dentist|owner|lead|maintainer|address|flight",
+    re.IGNORECASE,
+)
+"""Attributes whose values are names or numbers: "a teacher" and "delayed" are said of them, and are no other ones."""
+_GENERIC = regex(r"(?:an?|the|another|this|that|their|his|her|my|our)\s", re.IGNORECASE)
+_DWELLING = regex(
+    r"\b(?:apartment|cabin|caravan|condo|cottage|dorm|flat|house|studio|van|villa)\b", re.IGNORECASE
 )
 _OF_THE = _pattern(
     rf"the\s+(?P<what>{_SINGLE})\s+(?:of|for)\s+(?P<who>[^,;:]{{1,60}}?)\s+(?:is|are|was|will be|has been|became)\s+"
@@ -147,13 +161,13 @@ def claims(text: str) -> tuple[Claim, ...]:
     results: list[Claim] = []
     for attribute, pattern in _STATES:
         if match := pattern.match(" ".join(plain.split())):
-            results.append(_claim(match, attribute, over))
+            results.append(_claim(match, _located(attribute, match["value"]), over))
     if match := _LEFT.match(said):
         results.append(_claim(match, "", True))
     if match := _SWITCH.match(said):
         results.append(_claim(match, "", over))
     for pattern in (_OF, _OF_THE):
-        if match := pattern.match(said):
+        if (match := pattern.match(said)) and (over or not _described(match["what"], match["value"])):
             results.append(_claim(match, match["what"], over))
     if match := _AT.match(said):
         results.append(_claim(match, "location", over))
@@ -166,6 +180,19 @@ def claims(text: str) -> tuple[Claim, ...]:
     elif (match := _MODE.match(said)) and match["what"].lower() not in ("and", "or", "to", "over", "now"):
         results.append(_claim(match, f"prefers {match['what']}", over))
     return tuple(results)
+
+
+def _located(attribute: str, value: str) -> str:
+    """Return the attribute of a value, which is another for a place without a name: one may live in Rome and in a small
+    flat, and move to a new desk."""
+    if attribute != "residence" or not _GENERIC.match(value) or any(map(str.isupper, value)):
+        return attribute
+    return "dwelling" if _DWELLING.search(value) else ""
+
+
+def _described(attribute: str, value: str) -> bool:
+    """Return True if a value without a name says how something is: a wife who is a teacher."""
+    return _NAMED.fullmatch(attribute) is not None and value[0].islower()
 
 
 def _claim(match: re.Match[str], attribute: str, over: bool) -> Claim:
@@ -187,7 +214,7 @@ def _terms(text: str) -> frozenset[str]:
 
 _OWNER = regex(r"(.*\w)(?:['’]s|(?<=s)['’])\s", re.IGNORECASE)
 _PREFERRED = _terms("preferred")
-_PERSONAL = _terms("residence employer occupation marriage")
+_PERSONAL = _terms("residence dwelling employer occupation marriage")
 _RENEWED = _terms("new updated revised latest current final actual")
 """What a subject is called when its value has changed: the new budget is the budget."""
 
