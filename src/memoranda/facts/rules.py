@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import zip_longest
 
 import msgspec
 
@@ -60,7 +61,12 @@ _VALUE = rf"(?P<rest>(?:(?:on|in|at|for)\s+)?(?:the\s+)?(?:{_DATE}|(?-i:[A-Z])|[
 """Values that are a number, a date, a name or an address: nothing temporary."""
 
 RULES: tuple[Rule, ...] = (
-    _rule("preference", rf"i(?:['’]d|\s+would)\s+rather\s+(?:have\s+|use\s+)?{_REST}", "{name} prefers {rest}", 0.87),
+    _rule(
+        "preference",
+        rf"i(?:['’]d|\s+would)\s+rather\s+(?!not\b)(?:have\s+|use\s+)?{_REST}",
+        "{name} prefers {rest}",
+        0.87,
+    ),
     _rule(
         "preference",
         rf"i\s+{_ADVERB}(?P<verb>prefer|like|love|enjoy|adore|hate|dislike|avoid)\s+{_REST}",
@@ -81,7 +87,13 @@ RULES: tuple[Rule, ...] = (
         "{name}'s favourite {what} is {rest}",
         0.9,
     ),
-    _rule("fact", r"(?:my\s+name\s+is|call\s+me)\s+(?P<rest>[^\W\d_][\w' -]{1,40}?)", "{name}'s name is {rest}", 0.9),
+    _rule(
+        "fact",
+        r"(?:my\s+name\s+is\s+(?!(?:on|in|not|the)\b)|call\s+me\s+(?!\w+day\b)(?=(?-i:[^\W\d_a-z][^\WA-Z])))"
+        r"(?P<rest>[^\W\d_][\w' -]{1,40}?)",
+        "{name}'s name is {rest}",
+        0.9,
+    ),
     _rule("fact", rf"i(?:['’]ve|\s+have)?\s+{_ADVERB}moved\s+{_REST}", "{name} moved {rest}", 0.9),
     _rule("fact", rf"i\s+{_ADVERB}(?P<verb>live|work|study|teach|volunteer)\s+{_REST}", "{name} {verb}s {rest}", 0.9),
     _rule("fact", rf"i(?:['’]m|\s+am)\s+{_ADVERB}based\s+{_REST}", "{name} lives {rest}", 0.9),
@@ -194,6 +206,34 @@ _UNSURE = regex(
     r"wenn|vielleicht|würde|könnte|falls)\b",
     re.IGNORECASE,
 )
+_SUPPOSED = regex(
+    rf"^(?:{_BEGIN},?\s+)*(?:let['’]?s\s+(?:say|assume|suppose)|assum(?:e|ing)|hypothetically|say,|"
+    r"in\s+(?:this|the|my)\s+(?:story|novel|scenario|game|role-?\s?play)|angenommen|stell(?:en)?\s+(?:dir|sie\s+sich)\s+vor|"
+    r"nehmen\s+wir\s+an)\b"
+    r"|\bin\s+(?:this|the|my)\s+(?:story|novel|scenario|game|role-?\s?play)$",
+    re.IGNORECASE,
+)
+"""Sentences about a world that is made up. "For example, I ..." mostly states what is so."""
+_OTHERS_SAY = regex(
+    r"(?<!\bi\s)(?<!\bich\s)(?<!\byou\s)\b(?:said|says|told|tells|claims?|claimed|wrote|writes|sings|sagt|sagte|meint|meinte|schrieb|"
+    r"schreibt)(?:\s+(?:me|us|him|her|them|mir|uns))?\s*[,:]$",
+    re.IGNORECASE,
+)
+"""Text before what another person says, without quotation marks. "As you said" agrees with what follows."""
+_TASK = regex(
+    rf"^(?:{_BEGIN},?\s+)*(?:(?:please|bitte|can\s+you|could\s+you)\s+)*(?:(?:translate|rewrite|rephrase|paraphrase|proofread|"
+    r"übersetz\w*|korrigier\w*|formulier\w*)\b|(?:correct|improve|shorten|complete|continue|repeat|summari[sz]e|write|"
+    r"schreib\w*)\s+(?!(?:this|that|it|das|dir)\s+(?:down|auf)\b)\w)[^:]*:(?=\s|$)",
+    re.IGNORECASE,
+)
+"""A task with the text it is about, which states nothing: "Translate this: I live in Rome"."""
+_JOKE = (
+    r"(?:(?:just|only|(?:i['’]?m|i\s+am)(?:\s+(?:just|only))?)\s+(?:kidding|joking)|(?:das\s+)?war\s+nur\s+(?:ein\s+)?"
+    r"(?:scherz|spa(?:ß|ss))|nur\s+(?:ein\s+)?(?:scherz|spa(?:ß|ss)))"
+)
+_JOKING = regex(rf"(?:^|[,;:–—-]\s*|\s){_JOKE}\b", re.IGNORECASE)
+_TAKEN_BACK = regex(rf"^(?:(?:no|haha|lol|nein|well)\W+)*(?:{_JOKE}|kidding|not\s+really)\W*$", re.IGNORECASE)
+"""A sentence that says that the one before it is not meant."""
 _ASKS = regex(
     r"^(?:who|what|when|where|why|how|which|do|does|did|can|could|is|are|will|would|should|was|wer|wie|wo|was|warum)\b",
     re.IGNORECASE,
@@ -254,19 +294,26 @@ _ASIDE = regex(r"(?:\s+[–—-]+|[–—-]+)\s+.*$")
 def captured(text: str, speaker: str | None = None, most: int = 3) -> list[Candidate]:
     """Return the facts that patterns find in one message of a user, in its order, at most `most`.
 
-    Left out are questions, quotations, code, what is said with an if or a maybe, and what holds for the moment only.
-    The tag of a fact is the kind of its pattern.
+    Left out are questions, quotations, jokes, code, the text of a task, what is said with an if or a maybe, or of a
+    world that is made up, and what holds for the moment only. The tag of a fact is the kind of its pattern.
     """
     candidates: dict[str, Candidate] = {}
     plain = _QUOTED.sub('""', _QUOTED_LINE.sub("", _FENCED.sub(" ", text[:MOST_CHARS])))
-    for start, stop in spans(plain):
-        for candidate in _of_sentence(tidy(plain[start:stop]), speaker):
+    sentences = [tidy(plain[start:stop]) for start, stop in spans(plain)]
+    for said, following in zip_longest(sentences, sentences[1:], fillvalue=""):
+        if _TASK.match(said):
+            break
+        if _TAKEN_BACK.match(following):
+            continue
+        for candidate in _of_sentence(said, speaker):
             candidates.setdefault(candidate.text.casefold(), candidate)
     return list(candidates.values())[:most]
 
 
 def _of_sentence(said: str, speaker: str | None) -> Iterator[Candidate]:
     if len(said) > LONGEST or said.endswith("?") or '""' in said or _ASKS.match(said):
+        return
+    if _SUPPOSED.search(said.rstrip(" .!…")) or _JOKING.search(said):
         return
     for part in _AND.split(_with_subjects(said)):
         begins = [0, *(cut.end() for cut in _ALONG.finditer(part))]
@@ -294,7 +341,12 @@ def _of_clause(before: str, said: str, speaker: str | None) -> Candidate | None:
     """Return the fact in a statement that follows `before`: an "if" there applies to it, unless a colon ends that."""
     clause = _SINCE.sub("", _ASIDE.sub("", _CLAUSE.sub("", said)).rstrip(" .!…"))
     unsure = clause if _OPEN.search(before.rstrip()) else before + clause
-    if _UNSURE.search(unsure) or _PAST.search(clause) or _TIMED.search(clause):
+    if (
+        _OTHERS_SAY.search(before.rstrip())
+        or _UNSURE.search(unsure)
+        or _PAST.search(clause)
+        or _TIMED.search(clause)
+    ):
         return None
     clause = _NO_LONGER.sub(r"no longer \g<rest>", _CHAT.sub("", clause))
     for rule in RULES:
