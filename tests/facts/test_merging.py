@@ -76,6 +76,7 @@ AGAINST = Relation.CONTRADICTS
         ("Mara does not like tea", "Mara's sister likes tea", Relation.OTHER),
         ("Mara's sister no longer lives in Rome", "Mara's sister lives in Rome", AGAINST),
         ("Mara owns boat q7 and its crew", "Mara owns boat q8 and its crew", Relation.OTHER),
+        ("Mara owns boat q70 and its crew", "Mara owns boat q75 and its crew", Relation.OTHER),
         ("Mara has two cats", "Mara has three dogs", Relation.OTHER),
     ],
 )

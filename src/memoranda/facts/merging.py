@@ -27,7 +27,7 @@ MONTHS = "january february march april may june july august september october no
 DAYS = "monday tuesday wednesday thursday friday saturday sunday"
 _SHORT = "|".join(month[:3] for month in MONTHS.split())
 _NUMBER = regex(
-    rf"(?<![^\W\d_])\d+(?:[.,:/-]\d+)*(?:st|nd|rd|th)?"
+    rf"(?<![^\W_])\d+(?:[.,:/-]\d+)*(?:st|nd|rd|th)?"
     rf"|\b(?:{'|'.join((MONTHS + ' ' + DAYS).split())}|(?:{_SHORT})(?=\.?\s+\d))\b",
     re.IGNORECASE,
 )
