@@ -292,16 +292,20 @@ def same_subject(first: frozenset[str], second: frozenset[str]) -> bool:
     return first == second or (bool(first) and bool(second) and (first <= second or second <= first))
 
 
-def of_parts(first: str, second: str) -> bool:
-    """Return True if two sentences give one attribute of a subject and of what belongs to it: Mara's budget, and Mara's
-    holiday budget."""
-    return any(
-        bool(claim.attribute)
-        and claim.attribute == other.attribute
-        and (_belongs(claim, other) or _belongs(other, claim))
-        for claim in claims(first)
-        for other in claims(second)
+_ADVERBS = _terms("still now just recently currently already also actually meanwhile finally only probably")
+_ABOUT = regex(
+    r"(?P<who>[^,;:]{1,60}?)\s+(?:is|are|was|were|will|has|have|costs?|ist|sind|kostet)\b", re.IGNORECASE
+)
+"""The subject of a sentence about a thing."""
+
+
+def about_same(first: str, second: str) -> bool:
+    """Return True unless the subjects of two sentences differ in a word: Mara's budget, and Mara's holiday budget."""
+    matches = _ABOUT.match(first), _ABOUT.match(second)
+    mine, theirs = (
+        None if match is None else _terms(match["who"]) - _RENEWED - _ADVERBS for match in matches
     )
+    return mine is None or theirs is None or mine == theirs
 
 
 def _belongs(claim: Claim, to: Claim) -> bool:

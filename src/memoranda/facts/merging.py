@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import msgspec
 
-from memoranda.facts.claims import conflicting, flipped, of_parts, redecided
+from memoranda.facts.claims import about_same, conflicting, flipped, redecided
 from memoranda.facts.grounding import COMMON
 from memoranda.memories.duplicates import contradict, jaccard
 from memoranda.text.instructions import of_different_people, opposed, rechosen, rule_of, with_common_verb
@@ -158,7 +158,7 @@ def _renumbered(new: str, old: str, bounds: Bounds) -> bool:
         jaccard(first, second) >= bounds.jaccard
         and not contradict(first, second)
         and not _other_owner(new, old)
-        and not of_parts(new, old)
+        and about_same(new, old)
     )
 
 
