@@ -21,6 +21,7 @@ WORDS = st.lists(
         ("The meeting is on 2024-05-01", "The meeting is on 2024-05-02"),
         ("The meeting is at 10:30", "The meeting is at 10:45"),
         ("It costs 1.5 euros", "It costs 1,5 euros"),
+        ("A garden of two large old apple trees", "A garden of three large old apple trees"),
         ("She likes tea", "She does not like tea"),
         ("He can swim", "He cannot swim"),
         ("They will come", "They won't come"),

@@ -10,7 +10,7 @@ import msgspec
 
 from memoranda.facts.claims import about_same, conflicting, flipped, redecided
 from memoranda.facts.grounding import COMMON
-from memoranda.memories.duplicates import contradict, jaccard
+from memoranda.memories.duplicates import contradict, in_digits, jaccard
 from memoranda.text.instructions import of_different_people, opposed, rechosen, rule_of, with_common_verb
 from memoranda.text.regex import regex
 from memoranda.text.terms import terms
@@ -72,6 +72,7 @@ def relation(new: str, old: str, cosine: float | None = None, bounds: Bounds = N
     """
     if _plain(new) == _plain(old):
         return Relation.SAME
+    new, old = in_digits(new), in_digits(old)
     if (rule := rule_of(new)) is not None and (other := rule_of(old)) is not None:
         return Relation.OTHER if of_different_people(new, old) else _of_rules(rule, other)
     if conflicting(new, old) or conflicting(old, new) or redecided(new, old):

@@ -21,6 +21,13 @@ COSINE = 0.95
 JACCARD = 0.6
 NEIGHBOURS = 5
 _NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
+_COUNTS = {
+    word: str(value)
+    for value, word in enumerate(
+        ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"], 2
+    )
+}
+_COUNT = re.compile(rf"\b(?:{'|'.join(_COUNTS)})\b", re.IGNORECASE)
 _NEGATION = re.compile(r"\b(?:not|no|never|none|without|cannot|nor|neither)\b|n['’]t\b", re.IGNORECASE)
 _WORD = re.compile(r"(?P<begins>^\W*|[.!?]\s+)?(?P<word>[^\W\d_][\w'-]+)")
 
@@ -32,11 +39,16 @@ def jaccard(a: str, b: str) -> float:
     return len(first & second) / union if union else 0.0
 
 
+def in_digits(text: str) -> str:
+    """Return the text with the numbers from two to twelve in digits."""
+    return _COUNT.sub(lambda word: _COUNTS[word[0].lower()], text)
+
+
 def contradict(a: str, b: str) -> bool:
     """Return True if two texts differ in a number, a date, a name or a negation: then they are never duplicates,
     however similar."""
     return (
-        sorted(_NUMBER.findall(a)) != sorted(_NUMBER.findall(b))
+        sorted(_NUMBER.findall(in_digits(a))) != sorted(_NUMBER.findall(in_digits(b)))
         or len(_NEGATION.findall(a)) % 2 != len(_NEGATION.findall(b)) % 2
         or _other_names(a, b)
     )
