@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -43,5 +44,25 @@ def test_errors_of_the_work_itself_reach_the_caller() -> None:
     try:
         with pytest.raises(RuntimeError, match="of the work"):
             portal.call(fails())
+    finally:
+        portal.close()
+
+
+def test_ctrl_c_cancels_the_work() -> None:
+    cancelled = threading.Event()
+
+    async def interrupted() -> None:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    portal = Portal()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            portal.call(interrupted())
+        assert cancelled.wait(20)
     finally:
         portal.close()

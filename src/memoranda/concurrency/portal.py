@@ -27,7 +27,7 @@ class Portal:
         self._thread.start()
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """Return the result of a coroutine, run on the loop while the caller waits.
+        """Return the result of a coroutine, run on the loop while the caller waits; Ctrl-C cancels it.
 
         Raises:
             StorageError: the portal is closed, or was closed before the work had ended.
@@ -41,6 +41,9 @@ class Portal:
             return answer.result()
         except CancelledError as exc:
             raise StorageError("the folder was closed before this had ended") from exc
+        except KeyboardInterrupt:
+            answer.cancel()
+            raise
 
     @property
     def alive(self) -> bool:
