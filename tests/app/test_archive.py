@@ -8,9 +8,11 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from concurrent.futures import CancelledError
 from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import msgspec
@@ -20,6 +22,7 @@ from hypothesis import strategies as st
 
 import memoranda
 from memoranda.app.archive.tables import LEFT_OUT, TABLES
+from memoranda.app.archive.writing import write_archive
 from memoranda.app.blocking import BlockingMemoranda
 from memoranda.app.history_report import HistoryImported
 from memoranda.errors import Forbidden, InvalidInput
@@ -351,6 +354,18 @@ with memoranda.open(sys.argv[1], embedder={"url": "hash:64"}) as rc:
         print(report.read, flush=True)
     rc.archives.import_from(sys.argv[2], on_progress=told)
 """
+
+
+def test_a_cancelled_export_leaves_the_older_file(home: Any, tmp_path: Path) -> None:
+    path, stopped = tmp_path / "all.zip", Event()
+    path.write_bytes(b"older")
+    stopped.set()
+    with home.open() as rc:
+        rc.memories.add("the kettle is green")
+        with pytest.raises(CancelledError):
+            write_archive(stopped, rc.inner.core, "default", path, vectors=False)
+    assert path.read_bytes() == b"older"
+    assert [*tmp_path.glob("*all.zip*")] == [path]
 
 
 @pytest.mark.slow

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -15,7 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memoranda.app.blocking import BlockingMemoranda, BlockingMemories
+from memoranda.concurrency.threads import until_set
 from memoranda.errors import Forbidden, InvalidInput, MemorandaError, StorageError
+from memoranda.memories.transfer import write_file
 from memoranda.types import KINDS, Subject
 
 QUICK = {"url": "hash:64"}
@@ -175,6 +180,21 @@ def test_a_file_is_written_whole_or_not_at_all(memories: BlockingMemories, tmp_p
     with pytest.raises(StorageError):
         memories.export_to(tmp_path / "folder")
     assert {one.name for one in tmp_path.iterdir()} - {"data"} == {"folder", "out.jsonl"}
+
+
+def test_a_cancelled_export_leaves_the_older_file(tmp_path: Path) -> None:
+    path, stopped = tmp_path / "out.jsonl", Event()
+    path.write_bytes(b"older")
+
+    def lines() -> Iterator[bytes]:
+        yield b"{}\n"
+        stopped.set()
+        yield b"{}\n"
+
+    with pytest.raises(CancelledError):
+        write_file(path, until_set(stopped, lines()))
+    assert path.read_bytes() == b"older"
+    assert [*tmp_path.glob("*out.jsonl*")] == [path]
 
 
 def test_an_export_is_cut_to_its_selection(memories: BlockingMemories, other: BlockingMemoranda) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import ParamSpec, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from threading import Event
+from typing import Concatenate, ParamSpec, TypeVar
 
 from memoranda.errors import StorageError
 
@@ -31,6 +32,18 @@ class Threads:
             raise StorageError("the folder is closed; open it again")
         return await self.result(self._pool.submit(work, *args, **kwargs))
 
+    async def run_stoppable(
+        self, work: Callable[Concatenate[Event, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Return the result of long `work`, run on a worker thread. Its first argument is set when the caller is
+        cancelled; see `until_set`."""
+        stopped = Event()
+        try:
+            return await self.run(work, stopped, *args, **kwargs)
+        except asyncio.CancelledError:
+            stopped.set()
+            raise
+
     async def result(self, future: Future[T]) -> T:
         """Return the result of a future of another thread. A caller that is cancelled does not cancel the work: a
         queued write is written. (asyncio's own bridge with a shield costs 80 us more each time.)"""
@@ -51,6 +64,18 @@ class Threads:
         """Wait for work in flight, then end the threads. Idempotent."""
         self._ended = True
         self._pool.shutdown(wait=True)
+
+
+def until_set(stopped: Event, items: Iterable[T]) -> Iterator[T]:
+    """Yield the items.
+
+    Raises:
+        CancelledError: `stopped` is set.
+    """
+    for item in items:
+        if stopped.is_set():
+            raise CancelledError
+        yield item
 
 
 def _settle(waiter: asyncio.Future[None]) -> None:

@@ -11,6 +11,7 @@ import msgspec
 from typing_extensions import Unpack
 
 from memoranda.clock import now_micros
+from memoranda.concurrency.threads import until_set
 from memoranda.errors import Forbidden, InvalidInput, NotFound
 from memoranda.filters import EVERYTHING, Filter, all_of
 from memoranda.memories import duplicates, facets, projection, reindexing, transfer
@@ -360,10 +361,13 @@ class Memories:
     async def export_to(
         self, path: str | Path, *, vectors: bool = False, **fields: Unpack[SelectionFields]
     ) -> int:
-        """Write an export to a file, atomically; return the number of memories written. See `export`."""
+        """Write an export to a file, atomically; return the number of memories written. If it is cancelled, an older
+        file stays. See `export`."""
         where = self._where(convert(fields, Selection, beside=("vectors",)), all_times=True)
         lines = transfer.lines(self._core.store, self.subject.tenant_id, where, vectors)
-        return await self._core.threads.run(transfer.write_file, Path(path), lines)
+        return await self._core.threads.run_stoppable(
+            lambda stopped: transfer.write_file(Path(path), until_set(stopped, lines))
+        )
 
     async def import_from(
         self, source: str | Path | Iterable[bytes], *, scope: str | None = None

@@ -31,7 +31,8 @@ class Archives:
 
     async def export_to(self, path: str | Path, *, vectors: bool = False) -> Exported:
         """Write everything of the tenant into one zip file, atomically: one snapshot of the rows, and the bytes of
-        files. With `vectors`, a restore that uses the same model embeds nothing.
+        files. With `vectors`, a restore that uses the same model embeds nothing. If it is cancelled, no file is
+        written, and an older one stays.
 
         Raises:
             Forbidden: the subject is no admin.
@@ -40,7 +41,7 @@ class Archives:
         must_be_admin(self.subject, "an archive")
         for kind in (JOIN_JOB, RELEASE_JOB):  # an archive has no jobs that would complete a change
             await self._core.jobs.finish(self.subject.tenant_id, kind)
-        return await self._core.threads.run(
+        return await self._core.threads.run_stoppable(
             write_archive, self._core, self.subject.tenant_id, Path(path), vectors=vectors
         )
 

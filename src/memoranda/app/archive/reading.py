@@ -8,6 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 from types import TracebackType
 from typing import IO
 
@@ -15,6 +16,7 @@ import msgspec
 
 from memoranda.app.archive.tables import CHUNKS, FILES, MEMORIES, TABLES
 from memoranda.app.archive.writing import FORMAT, MANIFEST, Manifest
+from memoranda.concurrency.threads import until_set
 from memoranda.errors import InvalidInput
 from memoranda.memories.transfer import BATCH
 
@@ -88,15 +90,16 @@ class ArchiveFile:
         for name in sorted(_ROWS.keys() - (self._parts.keys() & wanted)):
             raise self._damaged(f"it has no {name}")
 
-    def check(self) -> None:
+    def check(self, stopped: Event) -> None:
         """Read the whole archive once and compare it with its checksums.
 
         Raises:
+            CancelledError: `stopped` is set.
             InvalidInput: a part is damaged.
         """
         for name, table in _ROWS.items():
             member = self.manifest.tables[table]
-            self._check_part(name, member.bytes, member.sha256)
+            self._check_part(stopped, name, member.bytes, member.sha256)
         known = set()
         for line in self.lines(FILES.name):
             try:
@@ -105,15 +108,15 @@ class ArchiveFile:
                 continue  # the restore reports it
             if row.id not in self.manifest.missing:
                 known.add(f"files/{row.id}")
-                self._check_part(f"files/{row.id}", row.bytes, row.sha256)
+                self._check_part(stopped, f"files/{row.id}", row.bytes, row.sha256)
         for name in self._parts.keys() - known - _ROWS.keys() - {MANIFEST}:
             raise self._damaged(f"{name} belongs to no file")
 
-    def _check_part(self, name: str, size: int, sha256: str) -> None:
+    def _check_part(self, stopped: Event, name: str, size: int, sha256: str) -> None:
         if name not in self._parts:
             raise self._damaged(f"it has no {name}")
         digest, read = hashlib.sha256(), 0
-        for piece in self._pieces(name, size):
+        for piece in until_set(stopped, self._pieces(name, size)):
             digest.update(piece)
             read += len(piece)
         if read != size or digest.hexdigest() != sha256:

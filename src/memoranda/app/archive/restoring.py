@@ -100,7 +100,7 @@ class Restoring:
         Raises:
             InvalidInput: the archive is damaged; nothing was restored.
         """
-        await self._core.threads.run(self._archive.check)
+        await self._core.threads.run_stoppable(self._archive.check)
         await self._each(SESSIONS, self._other_session, quiet=True)
         for table in TABLES:
             if table is ROLLUPS:

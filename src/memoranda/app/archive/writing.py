@@ -9,12 +9,14 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 from typing import IO, Any
 
 import msgspec
 
 from memoranda.app.archive.tables import AGENTS, CHUNKS, CONVERSATIONS, MEMORIES, TABLES, Table
 from memoranda.clock import moment, now_micros
+from memoranda.concurrency.threads import until_set
 from memoranda.errors import NotFound, StorageError
 from memoranda.memories.transfer import BATCH, archived_line, encoded_vectors
 from memoranda.responses.declared import without_secrets
@@ -58,14 +60,15 @@ class Exported(msgspec.Struct, kw_only=True):
     missing: list[str] = []
 
 
-def write_archive(core: Core, tenant: str, path: Path, *, vectors: bool) -> Exported:
+def write_archive(stopped: Event, core: Core, tenant: str, path: Path, *, vectors: bool) -> Exported:
     """Write the archive of a tenant to a temporary file beside `path` and move it there once complete. Blocks.
 
     Raises:
+        CancelledError: `stopped` is set; an older file stays.
         StorageError: the file cannot be written, or the rows cannot be read; an older file stays.
     """
     with replacing(path) as file:
-        manifest = _Writer(core, tenant, file, vectors).write()
+        manifest = _Writer(stopped, core, tenant, file, vectors).write()
     return _summary(manifest, path)
 
 
@@ -99,7 +102,8 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 class _Writer:
-    def __init__(self, core: Core, tenant: str, file: IO[bytes], vectors: bool) -> None:
+    def __init__(self, stopped: Event, core: Core, tenant: str, file: IO[bytes], vectors: bool) -> None:
+        self._stopped = stopped
         self._core = core
         self._tenant = tenant
         self._file = file
@@ -131,10 +135,22 @@ class _Writer:
         if self._vectors:
             manifest.model, manifest.dim = store.model, store.index.dim
         for table in TABLES:
-            manifest.tables[table.name] = _member(archive, table.name, _lines(c, self._tenant, table))
-        manifest.tables[CHUNKS] = _member(archive, CHUNKS, self._chunks(c))
-        manifest.tables[MEMORIES] = _member(archive, MEMORIES, self._memories(c))
+            manifest.tables[table.name] = self._member(archive, table.name, _lines(c, self._tenant, table))
+        manifest.tables[CHUNKS] = self._member(archive, CHUNKS, self._chunks(c))
+        manifest.tables[MEMORIES] = self._member(archive, MEMORIES, self._memories(c))
         return manifest
+
+    def _member(self, archive: zipfile.ZipFile, name: str, lines: Iterable[bytes]) -> Member:
+        part, digest = Member(rows=0, bytes=0, sha256=""), hashlib.sha256()
+        with archive.open(_info(f"rows/{name}.jsonl"), "w", force_zip64=True) as member:
+            for line in until_set(self._stopped, lines):
+                member.write(line)
+                member.write(b"\n")
+                digest.update(line + b"\n")
+                part.rows += 1
+                part.bytes += len(line) + 1
+        part.sha256 = digest.hexdigest()
+        return part
 
     def _memories(self, c: Connection) -> Iterator[bytes]:
         after: int | None = None
@@ -177,7 +193,7 @@ class _Writer:
     def _bytes(self, archive: zipfile.ZipFile, id_: str) -> bool:
         """Write the bytes of a file; return False if they are missing."""
         try:
-            pieces = self._core.blobs.read(self._tenant, id_)
+            pieces = until_set(self._stopped, self._core.blobs.read(self._tenant, id_))
             first = next(pieces, b"")
         except NotFound:
             return False
@@ -196,19 +212,6 @@ def _info(name: str, compression: int = zipfile.ZIP_DEFLATED) -> zipfile.ZipInfo
     info.compress_type = compression
     info.external_attr = 0o600 << 16
     return info
-
-
-def _member(archive: zipfile.ZipFile, name: str, lines: Iterable[bytes]) -> Member:
-    part, digest = Member(rows=0, bytes=0, sha256=""), hashlib.sha256()
-    with archive.open(_info(f"rows/{name}.jsonl"), "w", force_zip64=True) as member:
-        for line in lines:
-            member.write(line)
-            member.write(b"\n")
-            digest.update(line + b"\n")
-            part.rows += 1
-            part.bytes += len(line) + 1
-    part.sha256 = digest.hexdigest()
-    return part
 
 
 def _lines(c: Connection, tenant: str, table: Table) -> Iterator[bytes]:

@@ -1,0 +1,46 @@
+"""Blocking work of async callers that are cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import CancelledError
+from threading import Event
+
+import pytest
+
+from memoranda.concurrency.threads import Threads, until_set
+
+
+def test_a_cancelled_caller_stops_long_work() -> None:
+    threads, begun, ended = Threads(1), Event(), Event()
+
+    def work(stopped: Event) -> None:
+        begun.set()
+        assert stopped.wait(20)
+        ended.set()
+
+    async def cancelled() -> None:
+        task = asyncio.create_task(threads.run_stoppable(work))
+        await asyncio.to_thread(begun.wait, 20)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancelled())
+    threads.close()
+    assert ended.is_set()
+
+
+def test_work_that_is_not_cancelled_returns_its_result() -> None:
+    threads = Threads(1)
+    assert asyncio.run(threads.run_stoppable(lambda stopped, n: (stopped.is_set(), n), 2)) == (False, 2)
+    threads.close()
+
+
+def test_no_item_comes_after_stopping() -> None:
+    stopped = Event()
+    items = until_set(stopped, [1, 2])
+    assert next(items) == 1
+    stopped.set()
+    with pytest.raises(CancelledError):
+        next(items)
