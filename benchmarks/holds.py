@@ -216,10 +216,12 @@ async def restoring(house: House) -> AsyncIterator[None]:
     kept, copy = Subject(tenant_id="kept"), Subject(tenant_id="copy")
     number = house.many(5_000)
     refs = [f"doc_{i}" for i in range(20)]
-    await house.rc.acting_as(kept).add_many(
-        [{"content": f"{LANGUAGE.text(700_000 + i)} {i}", "source_refs": refs} for i in range(number)]
-    )
-    await house.rc.sessions_as(kept).observe(said(number, first=710_000), channel_id="kept")
+    notes = [{"content": f"{LANGUAGE.text(700_000 + i)} {i}", "source_refs": refs} for i in range(number)]
+    for start in range(0, number, 5_000):
+        await house.rc.acting_as(kept).add_many(notes[start : start + 5_000])
+    for start in range(0, number, 5_000):
+        some = said(min(5_000, number - start), at=start, first=1_000_000 + start)
+        await house.rc.sessions_as(kept).observe(some, channel_id="kept")
     await _attached(house, "kept.md", house.rc.knowing_as(kept))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "kept.zip"
