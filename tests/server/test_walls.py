@@ -492,6 +492,7 @@ def known(house: Any, key: str, ids: dict[str, str]) -> list[Any]:
 
 def heard_about(house: Any, key: str, route: Any, ids: dict[str, str], names: dict[str, str]) -> list[Any]:
     """The answers to whoever has the key, about these ids; `names` renames what they are called."""
+    house.at_rest()
     path = route.path
     for name in route.parameters:
         path = path.replace(f"{{{name}}}", ids[name])
