@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from traceback import walk_stack
 
 import pytest
 
@@ -52,7 +54,12 @@ def test_ctrl_c_cancels_the_work() -> None:
     cancelled = threading.Event()
 
     async def interrupted() -> None:
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        caller = threading.main_thread().ident or 0
+        while "result" not in {
+            frame.f_code.co_name for frame, _ in walk_stack(sys._current_frames()[caller])
+        }:
+            await asyncio.sleep(0.01)  # it does not wait for the result yet
+        signal.pthread_kill(caller, signal.SIGINT)
         try:
             await asyncio.sleep(60)
         except asyncio.CancelledError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Future
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from memoranda.errors import StorageError
@@ -32,17 +32,19 @@ class Portal:
         Raises:
             StorageError: the portal is closed, or was closed before the work had ended.
         """
-        with self._taking:
-            if not self.alive:
-                work.close()
-                raise StorageError("the folder is closed; open it again")
-            answer = asyncio.run_coroutine_threadsafe(work, self._loop)
+        answer: Future[T] | None = None
         try:
+            with self._taking:
+                if not self.alive:
+                    work.close()
+                    raise StorageError("the folder is closed; open it again")
+                answer = asyncio.run_coroutine_threadsafe(work, self._loop)
             return answer.result()
         except CancelledError as exc:
             raise StorageError("the folder was closed before this had ended") from exc
         except KeyboardInterrupt:
-            answer.cancel()
+            if answer is not None:
+                answer.cancel()
             raise
 
     @property
