@@ -82,6 +82,14 @@ AGAINST = Relation.CONTRADICTS
         ("Mara owns boat q7 and its crew", "Mara owns boat q8 and its crew", Relation.OTHER),
         ("Mara owns boat q70 and its crew", "Mara owns boat q75 and its crew", Relation.OTHER),
         ("Mara has two cats", "Mara has three dogs", Relation.OTHER),
+        ("Mara likes tea", "Mara does not drink tea in the evening", Relation.OTHER),
+        ("Mara eats meat", "Mara does not eat meat on Fridays", Relation.OTHER),
+        ("Mara eats meat on Fridays", "Mara does not eat meat", AGAINST),
+        ("Mara's husband is at work", "Mara's husband is in Munich", Relation.OTHER),
+        ("The meeting is in room 5", "The meeting is at 10", Relation.OTHER),
+        ("The meeting is in room 5", "The meeting is in room 6", AGAINST),
+        ("The meeting is at noon", "The meeting is at 10", AGAINST),
+        ("The cat is in the garden", "The cat is in the house", AGAINST),
     ],
 )
 def test_what_one_fact_is_to_another(new: str, old: str, is_: Relation) -> None:

@@ -140,6 +140,7 @@ _INSTEAD = _pattern(
     rf"(?:now\s+|going to be\s+|to be\s+)*{_PLACE}{_NOT}(?P<old>\S.*?)(?:\s+any\s?more)?"
 )
 _AT = _pattern(rf"(?:the\s+)?(?P<who>[^,;:]{{1,60}}?)\s+(?:is|are|will be)\s+{_NOW}(?:in|at)\s+{_PLACE}")
+_CLOCK = regex(r"\d|(?:noon|midnight)\b", re.IGNORECASE)
 _PREFERS = _pattern(rf"{_NAME}\s+{_NOW}prefers?\s+(?P<value>[\w-]+?)(?P<now>\s+(?:now|instead|these days))?")
 _DECIDED = regex(r"(?:it was decided|[^,;:]{1,60}? decided) (?:to|on) (?P<what>.+)", re.IGNORECASE)
 _CHOICES = frozenset(["use", "take", "choose", "keep", "buy", "go", "stick", "switch", "wear", "paint"])
@@ -166,11 +167,14 @@ def claims(text: str) -> tuple[Claim, ...]:
         results.append(_claim(match, "", True))
     if match := _SWITCH.match(said):
         results.append(_claim(match, "", over))
-    for pattern in (_OF, _OF_THE):
-        if (match := pattern.match(said)) and (over or not _described(match["what"], match["value"])):
-            results.append(_claim(match, match["what"], over))
     if match := _AT.match(said):
-        results.append(_claim(match, "location", over))
+        results.append(_claim(match, _whereabouts(match["value"]), over))
+    else:
+        results += [
+            _claim(match, match["what"], over)
+            for pattern in (_OF, _OF_THE)
+            if (match := pattern.match(said)) and (over or not _described(match["what"], match["value"]))
+        ]
     if match := _PREFERS.match(said):
         results.append(replace(_claim(match, "preferred", over), now=match["now"] is not None))
     if match := _FOR.match(said):
@@ -188,6 +192,13 @@ def _located(attribute: str, value: str) -> str:
     if attribute != "residence" or not _GENERIC.match(value) or any(map(str.isupper, value)):
         return attribute
     return "dwelling" if _DWELLING.search(value) else ""
+
+
+def _whereabouts(value: str) -> str:
+    """Return what a value after "in" or "at" says: a meeting at 10 may be in room 5, and that in Rome."""
+    if _CLOCK.match(value):
+        return "time"
+    return "location" if any(map(str.isupper, value)) else "spot"
 
 
 def _described(attribute: str, value: str) -> bool:
@@ -331,11 +342,11 @@ def redecided(new: str, old: str) -> bool:
 
 def flipped(new: str, old: str) -> bool:
     """Return True if two sentences take opposite sides of one thing: one likes what the other dislikes, or denies what
-    the other says. Each may have words of its own, not both, and a new denial has none."""
+    the other says. One may have words of its own, if it is no denial."""
     first, second = _side(new), _side(old)
     if first.side == second.side or not first.about or not second.about:
         return False
-    if not first.side and not first.about <= second.about:
+    if not (first.side or first.about <= second.about) or not (second.side or second.about <= first.about):
         return False  # what is denied is narrower
     shared = first.about & second.about
     nested = shared in (first.about, second.about)
