@@ -41,7 +41,8 @@ class House:
         return self.portal.call(go())
 
     def at_rest(self) -> None:
-        """Wait until no job is due: a score changes when a text is embedded between two requests."""
+        """Wait until no job is due: what one is told changes with each file that is indexed, and each text that is
+        embedded."""
         jobs = "SELECT kind FROM jobs WHERE state IN ('queued', 'running') AND run_at <= ?"
         database = self.memoranda.core.store.db
         until(lambda: database.read(lambda c: c.select(jobs, [now_micros()])), "no job", accept=not_)

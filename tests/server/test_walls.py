@@ -471,6 +471,7 @@ JOBS = ("POST /v1/memories/compact", "POST /v1/memories/reembed")
 
 def known(house: Any, key: str, ids: dict[str, str]) -> list[Any]:
     """All that a tenant knows."""
+    house.at_rest()
     store = f"/v1/vector_stores/{ids['store_id']}"
     paths = [
         "/v1/files",
