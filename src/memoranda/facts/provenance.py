@@ -164,6 +164,7 @@ class Provenance:
         about to delete stays ended until then, so that it never reappears."""
         pending = w.c.all("jobs_under_way", [w.tenant, RELEASE_JOB]) if rows else ()
         jobs, now = [json.loads(payload) for _, payload in pending], now_micros()
+        there = fetch_ids(w.c, w.tenant, [by for by, _ in heirs.values()]) if rows else {}
         leaving = set[int]()
         for row in rows if jobs else ():
             sources = dict[str, Source | None]()
@@ -178,7 +179,7 @@ class Provenance:
             if row.seq in leaving:
                 return row._replace(superseded_by=None)
             by = row.superseded_by or ""
-            if by in heirs:
+            if by in heirs and heirs[by][0] in there:
                 return versions.ended(row, *heirs[by], now, "superseded")
             return versions.restored(row, [by], now, "what took its place is gone")
 
