@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Sequence, Set
 from typing import NamedTuple
 
 from memoranda.text.memo import kept
+from memoranda.text.numbers import worded
 from memoranda.text.regex import regex
 from memoranda.text.terms import MAX_TERM_BYTES, WORD, terms
 
@@ -44,15 +45,6 @@ _DATES = regex(
     re.IGNORECASE,
 )
 _NUMBER = regex(r"\d+(?:[.,]\d+)*")
-_WORDS = {
-    word: str(value)
-    for value, words in enumerate(
-        ("zero", "one ein eine", "two zwei", "three drei", "four vier", "five fünf", "six sechs", "seven sieben",
-         "eight acht", "nine neun", "ten zehn", "eleven elf", "twelve zwölf dozen")
-    )
-    for word in words.split()
-}  # fmt: skip
-_WORD = regex(r"[^\W\d_]+")
 
 
 def grounded(
@@ -89,16 +81,11 @@ def _content(fact: str, said: Sequence[str], speakers: Iterable[str]) -> tuple[s
 
 
 def _said(texts: Sequence[str]) -> set[str]:
-    return {term for text in texts for term in terms(text)} | _worded(texts)
+    return {word for text in texts for word in (*terms(text), *worded(text))}
 
 
 def _numbers(texts: Sequence[str]) -> set[str]:
-    return {number for text in texts for number in _NUMBER.findall(text)} | _worded(texts)
-
-
-def _worded(texts: Sequence[str]) -> set[str]:
-    """Return numbers that are written as words."""
-    return {_WORDS[word] for text in texts for word in _WORD.findall(text.lower()) if word in _WORDS}
+    return {number for text in texts for number in (*_NUMBER.findall(text), *worded(text))}
 
 
 class Source(NamedTuple):
@@ -113,7 +100,7 @@ def words_of(source: Source) -> frozenset[str]:
     none that the user said."""
     text = source.text
     named = {term for term in terms(source.name or "") if not term.isdigit()}
-    return frozenset({*terms(text), *(_worded([text]) - {"1"}), *_long(text), *named} - COMMON - FUNCTION)
+    return frozenset({*terms(text), *(worded(text) - {"1"}), *_long(text), *named} - COMMON - FUNCTION)
 
 
 def lost_words(

@@ -10,8 +10,9 @@ import msgspec
 
 from memoranda.facts.claims import about_same, conflicting, flipped, redecided
 from memoranda.facts.grounding import COMMON
-from memoranda.memories.duplicates import contradict, in_digits, jaccard
+from memoranda.memories.duplicates import contradict, jaccard
 from memoranda.text.instructions import of_different_people, opposed, rechosen, rule_of, with_common_verb
+from memoranda.text.numbers import in_digits
 from memoranda.text.regex import regex
 from memoranda.text.terms import terms
 

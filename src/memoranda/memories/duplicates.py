@@ -14,6 +14,7 @@ from memoranda.store.rows import Record
 from memoranda.store.rows import fetch as fetch_rows
 from memoranda.store.store import Store
 from memoranda.text.json import compact_json
+from memoranda.text.numbers import in_digits
 from memoranda.text.terms import terms
 from memoranda.types import NearDuplicate
 
@@ -21,13 +22,6 @@ COSINE = 0.95
 JACCARD = 0.6
 NEIGHBOURS = 5
 _NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
-_COUNTS = {
-    word: str(value)
-    for value, word in enumerate(
-        ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"], 2
-    )
-}
-_COUNT = re.compile(rf"\b(?:{'|'.join(_COUNTS)})\b", re.IGNORECASE)
 _NEGATION = re.compile(r"\b(?:not|no|never|none|without|cannot|nor|neither)\b|n['’]t\b", re.IGNORECASE)
 _WORD = re.compile(r"(?P<begins>^\W*|[.!?]\s+)?(?P<word>[^\W\d_][\w'-]+)")
 
@@ -37,11 +31,6 @@ def jaccard(a: str, b: str) -> float:
     first, second = set(terms(a)), set(terms(b))
     union = len(first | second)
     return len(first & second) / union if union else 0.0
-
-
-def in_digits(text: str) -> str:
-    """Return the text with the numbers from two to twelve in digits."""
-    return _COUNT.sub(lambda word: _COUNTS[word[0].lower()], text)
 
 
 def contradict(a: str, b: str) -> bool:

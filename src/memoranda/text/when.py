@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from memoranda.text.numbers import ENGLISH
 from memoranda.text.regex import Regex, regex
 
 DAY = 86_400_000_000
@@ -38,14 +39,7 @@ _MONTH = {name[:3]: n for n, name in enumerate(_MONTHS, start=1)}
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _SEASONS = {"spring": (3, 5), "summer": (6, 8), "autumn": (9, 11), "fall": (9, 11), "winter": (12, 2)}
 _FEASTS = {"christmas": (12, 24, 26), "halloween": (10, 30, 31), "new year's eve": (12, 31, 31)}
-_NUMBERS = {
-    word: n
-    for n, words in enumerate(("", "a an one", "two couple", "three few", "four"))
-    for word in words.split()
-} | {
-    word: n
-    for n, word in enumerate(["five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"], start=5)
-}
+_NUMBERS = {"a": 1, "an": 1, "couple": 2, "few": 3} | {word: n for n, word in enumerate(ENGLISH) if n}
 _UNITS = {"day": 1, "week": 7, "weekend": 7, "month": 30, "year": 365}
 
 _NAME = "|".join(rf"{name[:3]}(?:{name[3:]})?" if name != "may" else "may" for name in _MONTHS)
