@@ -309,3 +309,87 @@ def test_what_is_said_of_a_thing_is_no_other_value_of_it(first: str, second: str
 )
 def test_another_value_takes_the_place_of_one_of_its_kind(new: str, old: str) -> None:
     assert relation(new, old) is Relation.CONTRADICTS
+
+
+AGAINST_EACH_OTHER = """\
+Ada works at Home Depot | Ada works at Acme
+Ada works at home depot | Ada works at acme
+Ada works for Night Owl Games | Ada works for Acme
+Ada works at 3M | Ada works at Acme
+Ada works at Two Sigma | Ada works at Acme
+Ada works for The New York Times | Ada works for Acme
+Ada works at a bank | Ada works at a school
+Ada now works for a small bank | Ada works at Acme
+ada's boss is tom | ada's boss is eva
+Ada's boss is tom maier | Ada's boss is eva
+Ada's husband is alfred | Ada's husband is tom
+Ada's doctor is molly | Ada's doctor is Eva
+Ada's address is Kant 5 | Ada's address is at Goethe 7
+Ada's flight is lh 456 | Ada's flight is LH 123
+ada lives in the netherlands | ada lives in munich
+ada lives in the united states | ada lives in munich
+ada lives in the uk | ada lives in france
+The deadline is in two weeks | The deadline is Friday
+The deadline is in three weeks | The deadline is in two weeks
+The launch is in two weeks | The launch is in May
+The launch is in June | The launch is in May
+The price is at 900 euros | The price is 800 euros
+The meeting is at 10 | The meeting is at 9
+The standup is on Monday | The standup is on Friday
+The party is on 15 May | The party is on Friday
+The party is on the 15th | The party is on Friday
+The party is on 2027-05-15 | The party is on Friday
+The meeting is in Rome | The meeting is in Berlin
+Ada drinks coffee now | Ada does not drink coffee because of her heart
+Ada drinks coffee | Ada does not drink coffee these days
+Ada eats meat | Ada does not eat meat for religious reasons
+Ada eats fish | Ada does not eat meat or fish
+Ada eats eggs | Ada does not eat meat, fish or eggs
+Ada likes tea | Ada hates coffee and tea
+Ada drinks tea in the evening | Ada does not drink tea or coffee in the evening
+"""
+
+NOT_AGAINST_EACH_OTHER = """\
+Ada works at home | Ada works at Acme
+Ada works at home on Fridays | Ada works at Acme
+Ada works at night in the lab | Ada works at Acme
+Ada works for 8 hours a day | Ada works for Acme
+Ada works at 9 | Ada works at Acme
+Ada works for a big company | Ada works at Acme
+Ada works at the office on Mondays | Ada works at Acme
+Ada's wife is German | Ada's wife is Eva
+Ada's wife is pregnant | Ada's wife is Eva
+ada's wife is tired | ada's wife is eva
+ada's boss is really nice | ada's boss is tom
+ada's boss is on vacation until monday | ada's boss is tom
+Ada's boss is in Berlin | Ada's boss is Tom
+Ada's flight is at 9 | Ada's flight is LH 123
+Ada's flight is delayed by two hours | Ada's flight is LH 123
+Ada's address is in Berlin | Ada's address is Goethe 7
+Ada's job is at Acme | Ada's job is teaching
+ada lives in the old town | ada lives in munich
+The launch is in May | The launch is in Berlin
+The launch is in May | The launch is at 10
+The standup is on Monday | The standup is at 9:30
+The meeting is in room 5 | The meeting is at 10
+The meeting is at the office | The meeting is in Berlin
+Ada likes tea | Ada does not like green tea
+Ada likes green tea | Ada likes tea because it is not sweet
+Ada lives in Rome | Ada is not married and lives in Rome
+Ada drinks tea | Ada hates coffee and drinks tea
+Ada likes pizza | Ada does not like pizza with ham or cheese
+"""
+
+
+def _pairs(table: str) -> list[list[str]]:
+    return [line.split(" | ") for line in table.splitlines()]
+
+
+@pytest.mark.parametrize(("first", "second"), _pairs(AGAINST_EACH_OTHER))
+def test_one_ends_the_other_in_whatever_order(first: str, second: str) -> None:
+    assert relation(first, second) is relation(second, first) is Relation.CONTRADICTS
+
+
+@pytest.mark.parametrize(("first", "second"), _pairs(NOT_AGAINST_EACH_OTHER))
+def test_both_hold(first: str, second: str) -> None:
+    assert Relation.CONTRADICTS not in (relation(first, second), relation(second, first))

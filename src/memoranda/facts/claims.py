@@ -7,6 +7,7 @@ import re
 import msgspec
 from msgspec.structs import replace
 
+from memoranda.facts.naming import is_name
 from memoranda.text.memo import kept
 from memoranda.text.regex import Regex, regex
 from memoranda.text.terms import terms
@@ -16,8 +17,10 @@ _NOW = r"(?:(?:has|have|is|now|just|recently|currently|already|also|actually|sin
 _PLACE = r"(?P<value>\S.*?)"
 _OUT_OF = r"(?:\s+from\s+(?P<old>\S.*?))?"
 _HOURS = (
-    r"(?:nights?|home|least|times|\d|(?:the\s+)?(?:weekends?|moment|(?:first|second|third|last)\s+time)|"
-    r"an?\s+(?:hour|day|week|month|year|while))\b"
+    r"(?-i:(?=[a-z\d]))(?:nights?|home|times|weekends?|the\s+(?:weekends?|moment|(?:first|second|third|last)\s+time)|"
+    r"\d[\d.:]*(?:\s*[ap]m|\s*h|\s+(?-i:[a-z'’]+))?|an?\s+(?:hour|day|week|month|year|while)|"
+    r"(?:at\s+)?(?:least|most)\s+\d.*?)"
+    r"(?=[.!\s]*$|,|\s+(?:an?|and|as|at|but|during|every|for|from|in|now|of|on|or|per|since|then|to|until|when|while|with)\b)"
 )
 """When or where one works, in place of for whom."""
 _NEGATION = regex(
@@ -35,7 +38,7 @@ _DENIES_NOW = regex(
 _LIKES = frozenset(terms("likes loves enjoys prefers adores favours mag liebt"))
 _DISLIKES = frozenset(terms("dislikes hates avoids detests"))
 _TIMES = regex(
-    r"\s+(?:since|from|as of|starting|until|in|on|ab|seit)\s+(?:the\s+)?(?:(?:early|mid|late)\s+)?"
+    r"(?<!\bis)(?<!\bare)(?<!\bbe)\s+(?:since|from|as of|starting|until|in|on|ab|seit)\s+(?:the\s+)?(?:(?:early|mid|late)\s+)?"
     r"(?:\d{4}|\d{1,2}\.?\s+\w+|(?:jan|feb|mar|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)\w*(?:\s+\d{1,4})?"
     r"|next \w+|last \w+)\b.*$",
     re.IGNORECASE,
@@ -118,11 +121,27 @@ _NAMED = regex(
     r"boss|manager|wife|husband|partner|spouse|girlfriend|boyfriend|doctor|dentist|owner|lead|maintainer|address|flight",
     re.IGNORECASE,
 )
-"""Attributes whose values are names or numbers: "a teacher" and "delayed" are said of them, and are no other ones."""
+"""Attributes whose values are names or numbers: what else is said of them is no other value."""
+_MEASURED = regex(
+    r"(?:due|start|release) date|birthday|number|budget|deadline|age|date|time|price|cost|rent|salary|version|size|weight|"
+    r"height",
+    re.IGNORECASE,
+)
+"""Attributes whose value may follow "in" or "at", as it does not say where they are."""
 _GENERIC = regex(r"(?:an?|the|another|this|that|their|his|her|my|our)\s", re.IGNORECASE)
+_REGION = regex(
+    r"the\s+(?:netherlands|united\s|us|usa|uk|uae|philippines|bahamas|maldives|gambia|congo|hague|bronx|midwest|balkans|"
+    r"caribbean|alps|\w+\s+(?:republic|islands))\b",
+    re.IGNORECASE,
+)
+"""Names of places that have an article."""
+_CAPITAL = regex(r"(?!(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?\b)\b[^\W\d_a-zß-öø-ÿ]")
+"""The beginning of a name."""
 _DWELLING = regex(
     r"\b(?:apartment|cabin|caravan|condo|cottage|dorm|flat|house|studio|van|villa)\b", re.IGNORECASE
 )
+_ANY_EMPLOYER = regex(r"(?:an?|another|their|his|her|my|our)\s|the\s+(?:\w+\s+)?office\b", re.IGNORECASE)
+_CHANGED = regex(r"\b(?:now|just|recently|joined|started|starts|hired)\b", re.IGNORECASE)
 _OF_THE = _pattern(
     rf"the\s+(?P<what>{_SINGLE})\s+(?:of|for)\s+(?P<who>[^,;:]{{1,60}}?)\s+(?:is|are|was|will be|has been|became)\s+"
     rf"(?:now\s+|set to\s+|moved to\s+|changed to\s+)*{_PLACE}"
@@ -141,6 +160,12 @@ _INSTEAD = _pattern(
 )
 _AT = _pattern(rf"(?:the\s+)?(?P<who>[^,;:]{{1,60}}?)\s+(?:is|are|will be)\s+{_NOW}(?:in|at)\s+{_PLACE}")
 _CLOCK = regex(r"\d|(?:noon|midnight)\b", re.IGNORECASE)
+_DATE = regex(
+    r"\d{4}\b|(?:\d+|an?|the|this|next|early|mid|late)\s+(?:days?|weeks?|months?|years?|spring|summer|autumn|fall|winter)\b|"
+    r"(?:(?:early|mid|late)[\s-]+)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)(?:uary|ruary|ch|il|e|y|ust|tember|"
+    r"ober|ember)?\b",
+    re.IGNORECASE,
+)
 _PREFERS = _pattern(rf"{_NAME}\s+{_NOW}prefers?\s+(?P<value>[\w-]+?)(?P<now>\s+(?:now|instead|these days))?")
 _DECIDED = regex(r"(?:it was decided|[^,;:]{1,60}? decided) (?:to|on) (?P<what>.+)", re.IGNORECASE)
 _CHOICES = frozenset(["use", "take", "choose", "keep", "buy", "go", "stick", "switch", "wear", "paint"])
@@ -162,19 +187,16 @@ def claims(text: str) -> tuple[Claim, ...]:
     results: list[Claim] = []
     for attribute, pattern in _STATES:
         if match := pattern.match(" ".join(plain.split())):
-            results.append(_claim(match, _located(attribute, match["value"]), over))
+            results.append(_claim(match, _kind_of_value(attribute, match), over))
     if match := _LEFT.match(said):
         results.append(_claim(match, "", True))
     if match := _SWITCH.match(said):
         results.append(_claim(match, "", over))
-    if match := _AT.match(said):
-        results.append(_claim(match, _whereabouts(match["value"]), over))
-    else:
-        results += [
-            _claim(match, match["what"], over)
-            for pattern in (_OF, _OF_THE)
-            if (match := pattern.match(said)) and (over or not _described(match["what"], match["value"]))
-        ]
+    of = _OF.match(said) or _OF_THE.match(said)
+    if (match := _AT.match(said)) and not (of and _is_value(of["what"], match["value"])):
+        results.append(_claim(match, _where_or_when(match["value"]), over))
+    elif of and (over or not _NAMED.fullmatch(of["what"]) or is_name(of["value"]) or match):
+        results.append(_claim(of, of["what"], over))
     if match := _PREFERS.match(said):
         results.append(replace(_claim(match, "preferred", over), now=match["now"] is not None))
     if match := _FOR.match(said):
@@ -186,24 +208,34 @@ def claims(text: str) -> tuple[Claim, ...]:
     return tuple(results)
 
 
-def _located(attribute: str, value: str) -> str:
-    """Return the attribute of a value, which is another for a place without a name: one may live in Rome and in a small
-    flat, and move to a new desk."""
-    if attribute != "residence" or not _GENERIC.match(value) or any(map(str.isupper, value)):
+def _kind_of_value(attribute: str, match: re.Match[str]) -> str:
+    """Return the attribute of a value, which is another for one without a name: one may live in Rome and in a small
+    flat, and move to a new desk; and work at Acme and for a big company."""
+    value = match["value"]
+    if _CAPITAL.search(value):
         return attribute
-    return "dwelling" if _DWELLING.search(value) else ""
+    if attribute == "residence" and _GENERIC.match(value) and not _REGION.match(value):
+        return "dwelling" if _DWELLING.search(value) else ""
+    if attribute == "employer" and _ANY_EMPLOYER.match(value):
+        return attribute if _CHANGED.search(match[0][: match.start("value") - match.start()]) else "workplace"
+    return attribute
 
 
-def _whereabouts(value: str) -> str:
-    """Return what a value after "in" or "at" says: a meeting at 10 may be in room 5, and that in Rome."""
+def _where_or_when(value: str) -> str:
+    """Return the attribute of a value after "in" or "at": a meeting in May may be at 10, in room 5, and that in Rome."""
+    if _DATE.match(value):
+        return "date"
     if _CLOCK.match(value):
         return "time"
-    return "location" if any(map(str.isupper, value)) else "spot"
+    return "location" if _CAPITAL.search(value) else "room"
 
 
-def _described(attribute: str, value: str) -> bool:
-    """Return True if a value without a name says how something is: a wife who is a teacher."""
-    return _NAMED.fullmatch(attribute) is not None and value[0].islower()
+def _is_value(attribute: str, value: str) -> bool:
+    """Return True if what follows "in" or "at" is the value of an attribute: of a deadline, and of an address if it has
+    a number."""
+    if attribute.lower().endswith("address"):
+        return any(map(str.isdigit, value))
+    return _MEASURED.fullmatch(attribute) is not None
 
 
 def _claim(match: re.Match[str], attribute: str, over: bool) -> Claim:
@@ -225,7 +257,7 @@ def _terms(text: str) -> frozenset[str]:
 
 _OWNER = regex(r"(.*\w)(?:['’]s|(?<=s)['’])\s", re.IGNORECASE)
 _PREFERRED = _terms("preferred")
-_PERSONAL = _terms("residence dwelling employer occupation marriage")
+_PERSONAL = _terms("residence dwelling employer workplace occupation marriage")
 _RENEWED = _terms("new updated revised latest current final actual")
 """What a subject is called when its value has changed: the new budget is the budget."""
 
@@ -343,7 +375,10 @@ def redecided(new: str, old: str) -> bool:
 def flipped(new: str, old: str) -> bool:
     """Return True if two sentences take opposite sides of one thing: one likes what the other dislikes, or denies what
     the other says. One may have words of its own, if it is no denial."""
-    first, second = _side(new), _side(old)
+    return any(_opposite(mine, theirs) for mine in _sides(new) for theirs in _sides(old))
+
+
+def _opposite(first: _Side, second: _Side) -> bool:
     if first.side == second.side or not first.about or not second.about:
         return False
     if not (first.side or first.about <= second.about) or not (second.side or second.about <= first.about):
@@ -353,17 +388,39 @@ def flipped(new: str, old: str) -> bool:
     return nested and len(shared) > 1 and len(shared) >= 0.5 * len(first.about | second.about)
 
 
+_REASON = regex(
+    r",?\s+(?:because|due\s+to|thanks\s+to|so\s+that|(?:as|since)\s+(?:he|she|they|it|the|this|that|his|her|their)|"
+    r"for\s+(?:\w+\s+)?reasons?|weil|wegen)\b.*$",
+    re.IGNORECASE,
+)
+_PRESENT = regex(
+    r"\b(?:now|nowadays|currently|these\s+days|right\s+now|at\s+the\s+moment|at\s+present|jetzt|derzeit|momentan)\b",
+    re.IGNORECASE,
+)
+_CEASED = _terms("longer anymore any more stopped quit")
+_LISTED = regex(
+    r"\b[\w-]+(?:,\s+[\w-]+)*,?\s+(?:(?:or|nor|oder)\s+[\w-]+|(?:and|und)\s+[\w-]+(?=[.!\s]*$))",
+    re.IGNORECASE,
+)
+_BETWEEN = regex(r",?\s+(?:and|or|nor|und|oder)\s+|,\s+", re.IGNORECASE)
+
+
 class _Side(msgspec.Struct, frozen=True):
     side: bool
     about: frozenset[str]
 
 
 @kept(8_192)
-def _side(text: str) -> _Side:
-    """Return the polarity and the terms of a sentence: a like and a dislike are opposites, as are a sentence and its
-    denial."""
-    stems = frozenset(terms(text))
-    against = bool(stems & _DISLIKES)
-    denied = len(_NEGATION.findall(_ENDS.sub(" not ", _DENIES_NOW.sub(" ", text)))) % 2 == 1
-    about = stems - _LIKES - _DISLIKES - frozenset(terms("longer anymore any more stopped quit"))
-    return _Side(against == denied, about)
+def _sides(text: str) -> tuple[_Side, ...]:
+    """Return the polarity and the terms of a sentence, without a reason and words for the present: a like and a dislike
+    are opposites, as are a sentence and its denial. One that denies several things has a side for each of them, too."""
+    text = _REASON.sub("", _PRESENT.sub("", _ENDS.sub(" not ", _DENIES_NOW.sub(" ", text))))
+    against = bool(_terms(text) & _DISLIKES)
+    denied = len(_NEGATION.findall(text)) % 2 == 1
+    listed = _LISTED.search(text) if against != denied else None
+    sentences = [text]
+    if listed is not None:
+        things = [thing for thing in _BETWEEN.split(listed[0]) if thing]
+        sentences += [f"{text[: listed.start()]}{thing}{text[listed.end() :]}" for thing in things]
+    gone = _LIKES | _DISLIKES | _CEASED
+    return tuple(_Side(against == denied, _terms(sentence) - gone) for sentence in sentences)

@@ -33,6 +33,7 @@ _NUMBER = regex(
     re.IGNORECASE,
 )
 """Numbers that are no part of a word, and the words of dates: what may change in a fact while it stays the same."""
+_DATED = regex(r"[a-z]+|\d+(?:st|nd|rd|th)|\d{4}-\d\d?-\d\d?|\d\d?[./]\d\d?[./]\d{2,4}")
 _CALENDAR = "|".join(word.title() for word in (MONTHS + " " + DAYS).split())
 _LABEL = regex(rf"(?:#|\b(?!(?:{_CALENDAR})\b)[A-Z]\w+\s+(?:no\.?\s*)?)\d+", re.ASCII)
 """A number that is part of a name: Room 12, Sprint 3, #7."""
@@ -150,10 +151,12 @@ def _numbers(text: str) -> frozenset[str]:
 
 
 def _renumbered(new: str, old: str, bounds: Bounds) -> bool:
-    """Return True if two texts say the same with other numbers or dates. Numbers that are names make them two
-    things."""
+    """Return True if two texts say the same with other numbers or dates. Numbers that are names make them two things,
+    and so do a date and another number."""
     mine, theirs = _numbers(new), _numbers(old)
     if not mine - theirs or not theirs - mine or set(_LABEL.findall(new)) != set(_LABEL.findall(old)):
+        return False
+    if any(map(_DATED.fullmatch, mine)) != any(map(_DATED.fullmatch, theirs)):
         return False
     first, second = _NUMBER.sub(" ", new), _NUMBER.sub(" ", old)
     return (
