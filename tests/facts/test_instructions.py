@@ -80,6 +80,10 @@ def test_what_is_to_be_done_every_time_is_an_instruction(said: str, rule: str) -
         "Could you always use metric units?",
         "Every time I share a draft, never rewrite it completely",
         "The rule is: always wash your hands, says my mother",
+        "> Always use metric units.",
+        "```\nAlways use metric units.\n```",
+        "Translate this into French: Always use metric units.",
+        "Shorten our page:\n\n# Style\n\nNever use tabs.",
     ],
 )
 def test_what_is_no_instruction(said: str) -> None:

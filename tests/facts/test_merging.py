@@ -340,6 +340,9 @@ The party is on 15 May | The party is on Friday
 The party is on the 15th | The party is on Friday
 The party is on 2027-05-15 | The party is on Friday
 The meeting is in Rome | The meeting is in Berlin
+Ada sold the Volvo | Ada drives a Volvo
+Ada sold their old Volvo to a friend | Ada has an old red Volvo
+Ada got rid of the boat last year | Ada owns a boat with a cabin
 Ada drinks coffee now | Ada does not drink coffee because of her heart
 Ada drinks coffee | Ada does not drink coffee these days
 Ada eats meat | Ada does not eat meat for religious reasons
@@ -373,6 +376,12 @@ The launch is in May | The launch is at 10
 The standup is on Monday | The standup is at 9:30
 The meeting is in room 5 | The meeting is at 10
 The meeting is at the office | The meeting is in Berlin
+Ada sold the Volvo | Ada drives a Tesla
+Ada sold the Volvo | Ada has a friend with a Volvo
+Ada sold the Volvo | Ada's sister drives a Volvo
+Ada sold a boat | Ada owns a boat
+Ada gave away the cat | Ada has two cats
+Ada sold the Volvo | Ada likes the Volvo
 Ada likes tea | Ada does not like green tea
 Ada likes green tea | Ada likes tea because it is not sweet
 Ada lives in Rome | Ada is not married and lives in Rome

@@ -38,7 +38,8 @@ _DENIES_NOW = regex(
 _LIKES = frozenset(terms("likes loves enjoys prefers adores favours mag liebt"))
 _DISLIKES = frozenset(terms("dislikes hates avoids detests"))
 _TIMES = regex(
-    r"(?<!\bis)(?<!\bare)(?<!\bbe)\s+(?:since|from|as of|starting|until|in|on|ab|seit)\s+(?:the\s+)?(?:(?:early|mid|late)\s+)?"
+    r"(?<!\bis)(?<!\bare)(?<!\bbe)\s+(?:since|from|as of|starting|until|in|on|ab|seit)\s+(?:the\s+)?"
+    r"(?:(?:early|mid|late)\s+)?"
     r"(?:\d{4}|\d{1,2}\.?\s+\w+|(?:jan|feb|mar|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)\w*(?:\s+\d{1,4})?"
     r"|next \w+|last \w+)\b.*$",
     re.IGNORECASE,
@@ -123,8 +124,8 @@ _NAMED = regex(
 )
 """Attributes whose values are names or numbers: what else is said of them is no other value."""
 _MEASURED = regex(
-    r"(?:due|start|release) date|birthday|number|budget|deadline|age|date|time|price|cost|rent|salary|version|size|weight|"
-    r"height",
+    r"(?:due|start|release) date|birthday|number|budget|deadline|age|date|time|price|cost|rent|salary|version|size|"
+    r"weight|height",
     re.IGNORECASE,
 )
 """Attributes whose value may follow "in" or "at", as it does not say where they are."""
@@ -222,7 +223,7 @@ def _kind_of_value(attribute: str, match: re.Match[str]) -> str:
 
 
 def _where_or_when(value: str) -> str:
-    """Return the attribute of a value after "in" or "at": a meeting in May may be at 10, in room 5, and that in Rome."""
+    """Return the attribute of a value after "in" or "at": a meeting in May is at 10, in a room, and in Rome."""
     if _DATE.match(value):
         return "date"
     if _CLOCK.match(value):
@@ -300,13 +301,33 @@ def correction_in(text: str) -> Correction | None:
     return None if match is None else Correction(match["value"], match["old"])
 
 
+_AFTERWARDS = r"(?:\s+(?:to|for|on|at|in|with|from|because|last|this|yesterday|today|who|that|which)\b.*)?"
+_PARTED = _pattern(
+    rf"{_NAME}\s+{_NOW}(?:sold|gave away|got rid of|donated|returned)\s+(?:the|his|her|their|my|our)\s+"
+    rf"{_PLACE}{_AFTERWARDS}"
+)
+_HAS = _pattern(
+    rf"{_NAME}\s+{_NOW}(?:has|have|owns?|drives?|rides?|sails?|bought|got|uses?|rents?)\s+(?!\d|many|several|some)"
+    rf"{_PLACE}{_AFTERWARDS}"
+)
 _OWNED = regex(r"(?:the\s+)?[\w.-]+(?:['’]s|s['’])\s+([\w-]+)", re.IGNORECASE)
 """What belongs to the subject of a sentence: Tim's sister."""
 
 
 def conflicting(new: str, old: str) -> bool:
-    """Return True if `new` gives an attribute another value than `old` does, as far as the rules see."""
-    return any(_against(claim, other, old) for claim in claims(new) for other in (*claims(old), None))
+    """Return True if `new` gives an attribute another value than `old` does, or says that what `old` has is sold or
+    given away, as far as the rules see."""
+    return _parted(new, old) or any(
+        _against(claim, other, old) for claim in claims(new) for other in (*claims(old), None)
+    )
+
+
+def _parted(new: str, old: str) -> bool:
+    gone, had = _PARTED.match(new), _HAS.match(old)
+    if gone is None or had is None or _terms(gone["who"]) != _terms(had["who"]):
+        return False
+    thing = _terms(gone["value"])
+    return bool(thing) and thing <= _terms(had["value"])
 
 
 def _against(new: Claim, old: Claim | None, text: str) -> bool:

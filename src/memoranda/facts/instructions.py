@@ -6,6 +6,7 @@ import re
 
 from memoranda.facts.parsing import Candidate, tidy
 from memoranda.facts.standalone import understandable
+from memoranda.facts.statements import own_text
 from memoranda.text.instructions import CONDITION, TAG, worded
 from memoranda.text.regex import regex
 from memoranda.text.sentences import spans
@@ -79,11 +80,13 @@ def instructions(text: str, speaker: str | None) -> list[Candidate]:
     """Return the standing instructions in one message of a user, and what it withdraws of earlier ones, in its order.
 
     An instruction is written as `Ada's standing instruction: always use metric units`, in the words of the message.
-    What is asked for once ("use metric units here") is none.
+    What is asked for once ("use metric units here") is none, nor is what stands in code, in quoted lines, in a document
+    that was pasted or in the text of a task.
     """
     candidates: dict[str, Candidate] = {}
-    for start, stop in spans(text[:8_000]):
-        said = tidy(text[start:stop]).rstrip(" .!…")
+    own = own_text(text[:8_000])
+    for start, stop in spans(own):
+        said = tidy(own[start:stop]).rstrip(" .!…")
         if len(said) > LONGEST or said.endswith("?"):
             continue
         candidate = _instruction(said, speaker) or _withdrawal(said, speaker)

@@ -12,7 +12,7 @@ _PEOPLES = (
     r"norwegian|polish|portuguese|protestant|russian|scottish|spanish|swedish|swiss|turkish|ukrainian|vietnamese|welsh"
 )
 _OF_A_PEOPLE = regex(rf"(?:{_PEOPLES})\b", re.IGNORECASE)
-_DESCRIBES = regex(
+DESCRIPTION = (
     r"(?:an?|the|another|some|any|this|that|these|those|their|his|her|its|my|our|your|not|no|now|so|too|very|really|quite|"
     r"pretty|rather|still|already|just|only|also|always|never|usually|often|currently|almost|both|more|less|most|well|"
     r"in|on|at|out|off|over|up|down|from|of|for|to|by|with|under|between|near|back|away|home|here|there|abroad|asleep|"
@@ -23,9 +23,10 @@ _DESCRIBES = regex(
     r"grumpy|happy|hard|healthy|heavy|honest|hot|hungry|ill|kind|late|lazy|left|lesbian|lonely|loud|lovely|lucky|mad|"
     r"mean|moody|new|nice|okay|ok|old|older|patient|perfect|picky|poor|pregnant|proud|queer|quiet|ready|right|rude|"
     r"sad|safe|sane|sceptical|shy|sick|silly|single|skeptical|slow|smart|sober|sorry|strict|strong|super|sure|sweet|"
-    rf"tall|thin|tough|ugly|unwell|upset|vegan|vegetarian|weak|weird|wrong|young|younger|{_PEOPLES})(?=$|[\s,.!])",
-    re.IGNORECASE,
+    rf"tall|thin|tough|ugly|unwell|upset|vegan|vegetarian|weak|weird|wrong|young|younger|{_PEOPLES})(?=$|[\s,.!-])"
 )
+"""An expression for the beginning of what is said of someone, in lower case."""
+_DESCRIBES = regex(DESCRIPTION)
 _MOST_WORDS = 3
 """Words of a name in lower case."""
 

@@ -6,13 +6,15 @@ English, and the commonest of these in German. Facts are written in the third pe
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 
 import msgspec
 
+from memoranda.facts.naming import DESCRIPTION
 from memoranda.facts.parsing import Candidate, tidy
 from memoranda.facts.standalone import understandable
+from memoranda.facts.statements import own_text
 from memoranda.text.regex import Regex, regex
 from memoranda.text.sentences import spans
 from memoranda.text.terms import terms
@@ -59,6 +61,11 @@ _DATE = (
 )
 _VALUE = rf"(?P<rest>(?:(?:on|in|at|for)\s+)?(?:the\s+)?(?:{_DATE}|(?-i:[A-Z])|[€$£]|\S+@\S).*?)"
 """Values that are a number, a date, a name or an address: nothing temporary."""
+_CALLED = (
+    r"(?!(?:today|tonight|tomorrow|\w+day|later|again|soon|any\s?time|sometime|asap|instead|maybe|please|then|when|if|before|"
+    rf"after|as|immediately|first|whatever|names)\b)(?!(?-i:{DESCRIPTION}))(?=(?-i:[^\W\d_a-z])|[\w'’-]+$)"
+)
+"""What "call me" has before a name: no time and no description. A name in lower case is one word."""
 
 RULES: tuple[Rule, ...] = (
     _rule(
@@ -89,8 +96,7 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule(
         "fact",
-        r"(?:my\s+name\s+is\s+(?!(?:on|in|not|the)\b)|call\s+me\s+(?!\w+day\b)(?=(?-i:[^\W\d_a-z][^\WA-Z])))"
-        r"(?P<rest>[^\W\d_][\w' -]{1,40}?)",
+        rf"(?:my\s+name\s+is\s+(?!(?:on|in|not|the)\b)|call\s+me\s+{_CALLED})(?P<rest>[^\W\d_][\w' -]{{1,40}}?)",
         "{name}'s name is {rest}",
         0.9,
     ),
@@ -107,7 +113,8 @@ RULES: tuple[Rule, ...] = (
     _rule(
         "fact",
         rf"i\s+{_ADVERB}(?P<verb>started|joined|quit|left|resigned|switched|stopped|bought|sold|adopted|married|"
-        rf"got(?=\s+(?:an?|two|three|my|our)\s))\s+{_REST}",
+        rf"got(?=\s+(?:an?|two|three|my|our)\s))\s+"
+        rf"(?!(?:in\s+\d{{4}}|(?:last|this)\s+\w+|yesterday|today)\W*$){_REST}",
         "{name} {verb} {rest}",
         0.87,
     ),
@@ -189,7 +196,7 @@ RULES: tuple[Rule, ...] = (
     _rule("fact", rf"ich\s+(?P<verb>wohne|lebe|arbeite|studiere)\s+{_REST}", "{name} {verb:t} {rest}", 0.9),
     _rule("fact", r"ich\s+bin\s+(?P<rest>allergisch\s+gegen\s+.+?|nach\s+\w+\s+gezogen)", "{name} ist {rest}", 0.9),
     _rule("fact", r"ich\s+hei(?:ß|ss)e\s+(?P<rest>[^\W\d_][\w' -]{1,40}?)", "{name} heißt {rest}", 0.9),
-    _rule("decision", r"wir\s+haben\s+(?:uns\s+)?(?P<rest>.+?\s(?:entschieden|beschlossen))", "Es wurde {rest}", 0.87),
+    _rule("decision", r"wir\s+haben\s+(?:uns\s+)?(?!.*\b(?:nichts?|nie|kein\w*)\b)(?P<rest>.+?\s(?:entschieden|beschlossen))", "Es wurde {rest}", 0.87),
 )  # fmt: skip
 
 _NO_LONGER = regex(
@@ -220,13 +227,6 @@ _OTHERS_SAY = regex(
     re.IGNORECASE,
 )
 """Text before what another person says, without quotation marks. "As you said" agrees with what follows."""
-_TASK = regex(
-    rf"^(?:{_BEGIN},?\s+)*(?:(?:please|bitte|can\s+you|could\s+you)\s+)*(?:(?:translate|rewrite|rephrase|paraphrase|proofread|"
-    r"übersetz\w*|korrigier\w*|formulier\w*)\b|(?:correct|improve|shorten|complete|continue|repeat|summari[sz]e|write|"
-    r"schreib\w*)\s+(?!(?:this|that|it|das|dir)\s+(?:down|auf)\b)\w)[^:]*:(?=\s|$)",
-    re.IGNORECASE,
-)
-"""A task with the text it is about, which states nothing: "Translate this: I live in Rome"."""
 _JOKE = (
     r"(?:(?:just|only|(?:i['’]?m|i\s+am)(?:\s+(?:just|only))?)\s+(?:kidding|joking)|(?:das\s+)?war\s+nur\s+(?:ein\s+)?"
     r"(?:scherz|spa(?:ß|ss))|nur\s+(?:ein\s+)?(?:scherz|spa(?:ß|ss)))"
@@ -238,8 +238,6 @@ _ASKS = regex(
     r"^(?:who|what|when|where|why|how|which|do|does|did|can|could|is|are|will|would|should|was|wer|wie|wo|was|warum)\b",
     re.IGNORECASE,
 )
-_FENCED = regex(r"```.*?(?:```|\Z)", re.DOTALL)
-_QUOTED_LINE = regex(r"^[ \t]*>.*$", re.MULTILINE)
 _QUOTED = regex(r"\"[^\"\n]{8,}\"|“[^”\n]{8,}”|„[^“”\n]{8,}[“”]|«[^»\n]{8,}»|(?<!\w)'[^'\n]{8,}'(?!\w)")
 _CLAUSE = regex(
     r",?\s+(?:but|because|since(?=\s+(?:i|it|we|they|he|she)\b)|although|though|so that|aber|weil|obwohl)\s+.*$"
@@ -284,6 +282,12 @@ _THEIRS = {
     "my": "their", "mine": "theirs", "myself": "themselves", "am": "are", "our": "their", "us": "them", "we": "they",
 }  # fmt: skip
 _FIRST_PERSON = regex(r"\b(?:i['’](?:m|ve|ll|d)|i|me|my|mine|myself|am|our|us|we)\b(?!['’])", re.IGNORECASE)
+_IHRE = {
+    word + ending: "/".join(their + ending for their in theirs.split())
+    for word, theirs in (("mein", "sein ihr"), ("unser", "ihr"))
+    for ending in ("", "e", "em", "en", "er", "es")
+} | {"mich": "sich", "mir": "sich", "uns": "sich"}
+_ERSTE_PERSON = regex(rf"\b(?:{'|'.join(_IHRE)})\b", re.IGNORECASE)
 _GERMAN = regex(r"^(?:ich|wir|und|aber|also)\b|\b(?:ich|wir)\b", re.IGNORECASE)
 _TIMED = regex(
     r"\b(?:right now|at the moment|today|tonight|for lunch|this morning|gerade|heute)\b", re.IGNORECASE
@@ -298,11 +302,9 @@ def captured(text: str, speaker: str | None = None, most: int = 3) -> list[Candi
     world that is made up, and what holds for the moment only. The tag of a fact is the kind of its pattern.
     """
     candidates: dict[str, Candidate] = {}
-    plain = _QUOTED.sub('""', _QUOTED_LINE.sub("", _FENCED.sub(" ", text[:MOST_CHARS])))
+    plain = _QUOTED.sub('""', own_text(text[:MOST_CHARS]))
     sentences = [tidy(plain[start:stop]) for start, stop in spans(plain)]
     for said, following in zip_longest(sentences, sentences[1:], fillvalue=""):
-        if _TASK.match(said):
-            break
         if _TAKEN_BACK.match(following):
             continue
         for candidate in _of_sentence(said, speaker):
@@ -361,7 +363,7 @@ def _of_clause(before: str, said: str, speaker: str | None) -> Candidate | None:
 def _sentence(rule: Rule, match: re.Match[str], speaker: str | None, german: bool) -> str:
     name = speaker or ("Der Nutzer" if german else USER)
     groups = {key: value for key, value in match.groupdict().items() if value is not None}
-    groups["rest"] = groups["rest"] if german else _in_third_person(groups["rest"])
+    groups["rest"] = _in_third_person(groups["rest"], _IHRE if german else _THEIRS)
     who = groups.get("who", "").lower()
     if "verb" in groups:
         groups["verb"] = _conjugated(" ".join(groups["verb"].lower().split()), rule.sentence)
@@ -390,5 +392,6 @@ def _conjugated(verb: str, sentence: str) -> str:
     return f"{verb}es" if verb.endswith(("s", "sh", "ch", "x", "o")) else f"{verb}s"
 
 
-def _in_third_person(rest: str) -> str:
-    return _FIRST_PERSON.sub(lambda word: _THEIRS[word[0].lower().replace("’", "'")], rest)
+def _in_third_person(rest: str, pronouns: Mapping[str, str]) -> str:
+    words = _FIRST_PERSON if pronouns is _THEIRS else _ERSTE_PERSON
+    return words.sub(lambda word: pronouns[word[0].lower().replace("’", "'")], rest)

@@ -11,8 +11,9 @@ _POINTS = regex(
     r"\b(?:it|he|she|him|they|them|these|those|there|you|your|yours|ones?|es|ihn|ihm|ihnen|dort|du|dich|dir|dein\w*)\b"
     r"|\bthis\b(?!\s+(?:year|month|week|weekend|spring|summer|autumn|fall|winter|morning|evening)\b)"
     r"|(?:^|\b(?:about|all|at|by|for|from|in|into|like|of|on|through|to|with)\s+)that\b|\bthat$"
-    r"|\bthe\s+(?:(?:first|second|third|former|latter|other|above|previous)\s+(?:options?|choices?|suggestions?|"
-    r"ideas?|versions?|answers?|examples?|plans?)\b(?!\s+(?:of|for|in|to|at|with|from)\b)|(?:former|latter)$)"
+    r"|\bthe\s+(?:(?:first|second|third|last|other|former|latter|above|previous)\s+(?:options?|choices?|suggestions?|ideas?|"
+    r"versions?|answers?|examples?|plans?|drafts?|sentences?|paragraphs?|lines?|sections?|repl(?:y|ies)|responses?)\b"
+    r"(?!\s+(?:of|for|in|to|at|with|from)\b)|(?:former|latter)$)"
     r"|^the\s+(?:options?|suggestions?|ideas?|tips|recommendations?|answers?|examples?|template|structure|draft|outline)$"
     r"|\bher\b(?!\s+\w)|\bsomething\s+(?:i|we|that|to)\b|^(?:das|dies\w*|so)\b",
     re.IGNORECASE,

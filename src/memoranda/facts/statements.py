@@ -38,6 +38,33 @@ _CHECKS = regex(
 )
 """Questions that only ask whether what was said before is right."""
 
+_BEGIN = (
+    r"(?:and|but|so|well|oh|hey|hi|hello|ok|okay|alright|also|actually|yes|no|now|please|can\s+you|could\s+you|hallo|ja|und|"
+    r"aber|bitte|kannst\s+du|könntest\s+du)"
+)
+_TASK = regex(
+    rf"^(?:{_BEGIN},?\s+)*(?:(?:translate|rewrite|rephrase|paraphrase|proofread|übersetz\w*|korrigier\w*|formulier\w*)\b|"
+    r"(?:correct|improve|shorten|complete|continue|repeat|summari[sz]e)\s+(?!(?:this|that|it|das)\s+(?:down|auf)\b)\w|"
+    r"(?:improve|shorten|summari[sz]e)\s*(?=:)|"
+    r"(?:write|schreib\w*)\s+(?:(?:me|us|him|her|them|mir|uns|ihm|ihr|ihnen)\s+)?(?:an?|the|some|about|\d+|ein\w*|den|die)\b)"
+    r"[^:]*:(?=\s|$)",
+    re.IGNORECASE,
+)
+"""A task with the text it is about, which states nothing: "Translate this: I live in Rome"."""
+_FENCED = regex(r"```.*?(?:```|\Z)", re.DOTALL)
+_QUOTED_LINE = regex(r"^[ \t]*>.*$", re.MULTILINE)
+_PASTED = regex(r"(?<=:)\s*\n\s*#{1,6}[ \t]+\S.*", re.DOTALL)
+"""A document with a heading, after words that end with a colon."""
+
+
+def own_text(text: str) -> str:
+    """Return the text of a message without code, quoted lines, a document that was pasted, and the text of a task."""
+    plain = _PASTED.sub("", _QUOTED_LINE.sub("", _FENCED.sub(" ", text)))
+    for start, stop in spans(plain):
+        if _TASK.match(" ".join(plain[start:stop].split())):
+            return plain[:start]
+    return plain
+
 
 def statements(text: str) -> list[str]:
     """Return the sentences of a message that state something, in order, with composed accents (Unicode's form NFC).
