@@ -8,7 +8,7 @@ from threading import Event
 
 import pytest
 
-from memoranda.concurrency.threads import Threads, until_set
+from memoranda.concurrency.threads import Threads, until_cancelled
 
 
 def test_a_cancelled_caller_stops_long_work() -> None:
@@ -39,7 +39,7 @@ def test_work_that_is_not_cancelled_returns_its_result() -> None:
 
 def test_no_item_comes_after_stopping() -> None:
     stopped = Event()
-    items = until_set(stopped, [1, 2])
+    items = until_cancelled(stopped, [1, 2])
     assert next(items) == 1
     stopped.set()
     with pytest.raises(CancelledError):

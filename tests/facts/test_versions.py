@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -295,6 +296,27 @@ def test_what_is_about_to_go_does_not_hold_again(talk: Any, monkeypatch: pytest.
     until(talk.live, "one fact is left", accept=lambda found: found == ["Mara owns book 9"])
     talk.memories.delete(other)
     assert talk.live() == []
+
+
+def test_imported_facts_that_supersede_one_another_in_a_ring_are_deleted(talk: Any) -> None:
+    said = talk.say("I own many books.")
+    lines = [
+        json.dumps(
+            {
+                "id": f"mem_{own}",
+                "kind": "fact",
+                "content": f"Mara owns book {own}",
+                "source_refs": [said],
+                "superseded_by": f"mem_{by}",
+                "invalid_at": "2024-05-01T10:00:00Z",
+            }
+        )
+        for own, by in ((1, 2), (2, 1), (3, 1))
+    ]
+    header = next(iter(talk.memories.export()))
+    assert talk.memories.import_from([header, *(line.encode() + b"\n" for line in lines)]).created == 3
+    talk.memories.delete(said)
+    assert talk.memories.list(kinds=["fact"], scopes=["all"], include_archived=True).data == []
 
 
 def test_a_deletion_is_not_cancelled_half_way(talk: Any) -> None:

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memoranda.app.blocking import BlockingMemoranda, BlockingMemories
-from memoranda.concurrency.threads import until_set
+from memoranda.concurrency.threads import until_cancelled
 from memoranda.errors import Forbidden, InvalidInput, MemorandaError, StorageError
 from memoranda.memories.transfer import write_file
 from memoranda.types import KINDS, Subject
@@ -192,7 +192,7 @@ def test_a_cancelled_export_leaves_the_older_file(tmp_path: Path) -> None:
         yield b"{}\n"
 
     with pytest.raises(CancelledError):
-        write_file(path, until_set(stopped, lines()))
+        write_file(path, until_cancelled(stopped, lines()))
     assert path.read_bytes() == b"older"
     assert [*tmp_path.glob("*out.jsonl*")] == [path]
 

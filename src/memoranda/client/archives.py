@@ -7,10 +7,11 @@ from pathlib import Path
 
 import msgspec
 
-from memoranda.app.archive.writing import Exported, exported, replacing
+from memoranda.app.archive.writing import Exported, exported
 from memoranda.app.history_report import HistoryImported
 from memoranda.client.wire import Wire
 from memoranda.knowledge.sources import opened
+from memoranda.memories.transfer import replacing
 
 ARCHIVE = "/v1/archive"
 

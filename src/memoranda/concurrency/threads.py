@@ -36,7 +36,7 @@ class Threads:
         self, work: Callable[Concatenate[Event, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Return the result of long `work`, run on a worker thread. Its first argument is set when the caller is
-        cancelled; see `until_set`."""
+        cancelled; see `until_cancelled`."""
         stopped = Event()
         try:
             return await self.run(work, stopped, *args, **kwargs)
@@ -66,7 +66,7 @@ class Threads:
         self._pool.shutdown(wait=True)
 
 
-def until_set(stopped: Event, items: Iterable[T]) -> Iterator[T]:
+def until_cancelled(stopped: Event, items: Iterable[T]) -> Iterator[T]:
     """Yield the items.
 
     Raises:

@@ -164,7 +164,7 @@ class Provenance:
         about to delete stays ended until then, so that it never reappears."""
         pending = w.c.all("jobs_under_way", [w.tenant, RELEASE_JOB]) if rows else ()
         jobs, now = [json.loads(payload) for _, payload in pending], now_micros()
-        there = fetch_ids(w.c, w.tenant, [by for by, _ in heirs.values()]) if rows else {}
+        there = fetch_ids(w.c, w.tenant, [by for by, _ in heirs.values()]) if rows and heirs else {}
         leaving = set[int]()
         for row in rows if jobs else ():
             sources = dict[str, Source | None]()
@@ -195,8 +195,7 @@ class Provenance:
     ) -> None:
         """Enqueue the extraction of messages again, of those that were extracted before: a job for each session. Of
         messages that did not change, only facts about the words of deleted facts are wanted: other facts of theirs may
-        have been deleted or undone by hand. The job has the positions of these words, no
-        texts."""
+        have been deleted or undone by hand. The job has the positions of these words, no texts."""
         if not ids or EXTRACT_JOB not in self.jobs.handlers:
             return
         rows = messages_by_id(w.c, w.tenant, ids).values()
@@ -295,14 +294,18 @@ def _losses(c: Connection, tenant: str, rows: Sequence[Record], sources: Sources
 def _heirs(removed: Sequence[Gone]) -> dict[str, tuple[str, int]]:
     """Return what took the place of removed facts and is not removed itself, one after the other."""
     facts = {item.id: item for item in removed}
-    heirs = {}
+    ends = dict[str, Gone]()
     for item in removed:
-        last = item
-        while (following := facts.get(last.superseded_by or "")) is not None:
-            last = following
-        if last.superseded_by is not None and last.invalid_at is not None:
-            heirs[item.id] = last.superseded_by, last.invalid_at
-    return heirs
+        chain, end = set[str](), item
+        while end.id not in ends and end.id not in chain:  # imported facts may form a ring
+            chain.add(end.id)
+            end = facts.get(end.superseded_by or "", end)
+        ends |= dict.fromkeys(chain, ends.get(end.id, end))
+    return {
+        id_: (end.superseded_by, end.invalid_at)
+        for id_, end in ends.items()
+        if end.superseded_by is not None and end.invalid_at is not None
+    }
 
 
 def _touched(rows: Sequence[Record], before: Sources, after: Mapping[str, Source]) -> list[Record]:

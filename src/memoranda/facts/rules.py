@@ -196,7 +196,12 @@ RULES: tuple[Rule, ...] = (
     _rule("fact", rf"ich\s+(?P<verb>wohne|lebe|arbeite|studiere)\s+{_REST}", "{name} {verb:t} {rest}", 0.9),
     _rule("fact", r"ich\s+bin\s+(?P<rest>allergisch\s+gegen\s+.+?|nach\s+\w+\s+gezogen)", "{name} ist {rest}", 0.9),
     _rule("fact", r"ich\s+hei(?:ß|ss)e\s+(?P<rest>[^\W\d_][\w' -]{1,40}?)", "{name} heißt {rest}", 0.9),
-    _rule("decision", r"wir\s+haben\s+(?:uns\s+)?(?!.*\b(?:nichts?|nie|kein\w*)\b)(?P<rest>.+?\s(?:entschieden|beschlossen))", "Es wurde {rest}", 0.87),
+    _rule(
+        "decision",
+        r"wir\s+haben\s+(?:uns\s+)?(?!.*\b(?:nichts?|nie|kein\w*)\b)(?P<rest>.+?\s(?:entschieden|beschlossen))",
+        "Es wurde {rest}",
+        0.87,
+    ),
 )  # fmt: skip
 
 _NO_LONGER = regex(
@@ -220,7 +225,7 @@ _SUPPOSED = regex(
     r"|\bin\s+(?:this|the|my)\s+(?:story|novel|scenario|game|role-?\s?play)$",
     re.IGNORECASE,
 )
-"""Sentences about a world that is made up. "For example, I ..." mostly states what is so."""
+"""Hypothetical and fictional sentences. "For example, I ..." mostly states what is so."""
 _OTHERS_SAY = regex(
     r"(?<!\bi\s)(?<!\bich\s)(?<!\byou\s)\b(?:said|says|told|tells|claims?|claimed|wrote|writes|sings|sagt|sagte|meint|meinte|schrieb|"
     r"schreibt)(?:\s+(?:me|us|him|her|them|mir|uns))?\s*[,:]$",
@@ -298,8 +303,8 @@ _ASIDE = regex(r"(?:\s+[–—-]+|[–—-]+)\s+.*$")
 def captured(text: str, speaker: str | None = None, most: int = 3) -> list[Candidate]:
     """Return the facts that patterns find in one message of a user, in its order, at most `most`.
 
-    Left out are questions, quotations, jokes, code, the text of a task, what is said with an if or a maybe, or of a
-    world that is made up, and what holds for the moment only. The tag of a fact is the kind of its pattern.
+    Left out are questions, quotations, jokes, fiction, what is said with an if or a maybe, what holds for the moment
+    only, and all that `own_text` leaves out. The tag of a fact is the kind of its pattern.
     """
     candidates: dict[str, Candidate] = {}
     plain = _QUOTED.sub('""', own_text(text[:MOST_CHARS]))

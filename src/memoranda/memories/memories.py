@@ -11,7 +11,7 @@ import msgspec
 from typing_extensions import Unpack
 
 from memoranda.clock import now_micros
-from memoranda.concurrency.threads import until_set
+from memoranda.concurrency.threads import until_cancelled
 from memoranda.errors import Forbidden, InvalidInput, NotFound
 from memoranda.filters import EVERYTHING, Filter, all_of
 from memoranda.memories import duplicates, facets, projection, reindexing, transfer
@@ -366,7 +366,7 @@ class Memories:
         where = self._where(convert(fields, Selection, beside=("vectors",)), all_times=True)
         lines = transfer.lines(self._core.store, self.subject.tenant_id, where, vectors)
         return await self._core.threads.run_stoppable(
-            lambda stopped: transfer.write_file(Path(path), until_set(stopped, lines))
+            lambda stopped: transfer.write_file(Path(path), until_cancelled(stopped, lines))
         )
 
     async def import_from(

@@ -6,10 +6,11 @@ import base64
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import IO, Annotated, Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -151,13 +152,25 @@ def write_file(path: Path, out: Iterator[bytes]) -> int:
         StorageError: the file cannot be written; an older one stays.
     """
     count = -1
+    with replacing(path) as file:
+        for line in out:
+            file.write(line)
+            count += 1
+    return count
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Yield a new file that replaces `path` if nothing is raised.
+
+    Raises:
+        StorageError: the file cannot be written; an older one stays.
+    """
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
-            with os.fdopen(handle, "wb") as file:
-                for line in out:
-                    file.write(line)
-                    count += 1
+            with os.fdopen(handle, "w+b") as file:
+                yield file
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(name, path)
@@ -165,8 +178,8 @@ def write_file(path: Path, out: Iterator[bytes]) -> int:
             os.unlink(name)
             raise
     except OSError as exc:
-        raise StorageError(f"{path} could not be written: {exc.strerror}") from exc
-    return count
+        fix = f"the folder {path.parent} must exist and be writable; create it, or give another path"
+        raise StorageError(f"{path} could not be written ({exc.strerror}): {fix}") from exc
 
 
 def read_lines(source: str | Path | Iterable[bytes]) -> Iterator[bytes]:

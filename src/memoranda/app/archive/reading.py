@@ -16,7 +16,7 @@ import msgspec
 
 from memoranda.app.archive.tables import CHUNKS, FILES, MEMORIES, TABLES
 from memoranda.app.archive.writing import FORMAT, MANIFEST, Manifest
-from memoranda.concurrency.threads import until_set
+from memoranda.concurrency.threads import until_cancelled
 from memoranda.errors import InvalidInput
 from memoranda.memories.transfer import BATCH
 
@@ -116,7 +116,7 @@ class ArchiveFile:
         if name not in self._parts:
             raise self._damaged(f"it has no {name}")
         digest, read = hashlib.sha256(), 0
-        for piece in until_set(stopped, self._pieces(name, size)):
+        for piece in until_cancelled(stopped, self._pieces(name, size)):
             digest.update(piece)
             read += len(piece)
         if read != size or digest.hexdigest() != sha256:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
 from typing import IO, Any
@@ -16,9 +13,9 @@ import msgspec
 
 from memoranda.app.archive.tables import AGENTS, CHUNKS, CONVERSATIONS, MEMORIES, TABLES, Table
 from memoranda.clock import moment, now_micros
-from memoranda.concurrency.threads import until_set
-from memoranda.errors import NotFound, StorageError
-from memoranda.memories.transfer import BATCH, archived_line, encoded_vectors
+from memoranda.concurrency.threads import until_cancelled
+from memoranda.errors import NotFound
+from memoranda.memories.transfer import BATCH, archived_line, encoded_vectors, replacing
 from memoranda.responses.declared import without_secrets
 from memoranda.storage.sql.base import Connection
 from memoranda.store.access import MEMORIES as EVERY_MEMORY
@@ -83,24 +80,6 @@ def _summary(manifest: Manifest, path: Path) -> Exported:
     return Exported(rows=rows, bytes=path.stat().st_size, missing=manifest.missing)
 
 
-@contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Yield a new file that replaces `path` if nothing is raised."""
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "w+b") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(name, path)
-        except BaseException:
-            os.unlink(name)
-            raise
-    except OSError as exc:
-        raise StorageError(f"{path} could not be written: {exc.strerror}") from exc
-
-
 class _Writer:
     def __init__(self, stopped: Event, core: Core, tenant: str, file: IO[bytes], vectors: bool) -> None:
         self._stopped = stopped
@@ -143,7 +122,7 @@ class _Writer:
     def _member(self, archive: zipfile.ZipFile, name: str, lines: Iterable[bytes]) -> Member:
         part, digest = Member(rows=0, bytes=0, sha256=""), hashlib.sha256()
         with archive.open(_info(f"rows/{name}.jsonl"), "w", force_zip64=True) as member:
-            for line in until_set(self._stopped, lines):
+            for line in until_cancelled(self._stopped, lines):
                 member.write(line)
                 member.write(b"\n")
                 digest.update(line + b"\n")
@@ -193,7 +172,7 @@ class _Writer:
     def _bytes(self, archive: zipfile.ZipFile, id_: str) -> bool:
         """Write the bytes of a file; return False if they are missing."""
         try:
-            pieces = until_set(self._stopped, self._core.blobs.read(self._tenant, id_))
+            pieces = until_cancelled(self._stopped, self._core.blobs.read(self._tenant, id_))
             first = next(pieces, b"")
         except NotFound:
             return False
