@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +156,22 @@ def test_reindex_and_compact_end(run: Any) -> None:
     assert run.json("search", "one")["results"]
 
 
+def test_a_failed_job_is_retried(run: Any) -> None:
+    run("add", "something")
+    id_ = run.json("compact")["id"]
+    refused = run("jobs", "retry", id_)
+    assert (refused.exit_code, refused.stderr) == (
+        1,
+        f"memoranda: job '{id_}' is completed; only a failed job can be retried\n",
+    )
+    with contextlib.closing(sqlite3.connect(Path("memoranda-data") / "memoranda.db")) as db, db:
+        db.execute("UPDATE jobs SET state = 'failed', error = 'the disk was full' WHERE id = ?", [id_])
+    assert "failed" in run("jobs").stdout
+    assert "the disk was full" in run("jobs", "show", id_).stdout
+    again = run.json("jobs", "retry", id_)
+    assert (again["id"], again["state"], again["error"]) == (id_, "completed", None)
+
+
 def test_another_model_is_made_by_reindex(run: Any) -> None:
     run.json("add", "one apple")
     other = ("--set", "embedder.url=hash:32")
@@ -233,6 +251,9 @@ def test_another_model_is_made_by_reindex(run: Any) -> None:
         (["export", "--output", "no/such/folder/x"], 1, "could not be written"),
         (["add", "x", "--data", "/dev/null/x"], 1, "cannot be used as a data folder"),
         (["reindex", "--rebuild", "--all"], 2, "goes alone"),
+        (["jobs", "show", "nope"], 1, "no job 'nope'"),
+        (["jobs", "retry", "nope"], 1, "no job 'nope'"),
+        (["jobs", "--limit", "0"], 2, "--limit"),
     ],
 )
 @pytest.mark.usefixtures("empty_folder")
@@ -294,6 +315,9 @@ def test_errors_are_sentences(run: Any, words: list[str], code: int, said: str, 
         ["backfill", "embeddings"],
         ["backfill", "summaries"],
         ["backfill", "query-logs"],
+        ["jobs"],
+        ["jobs", "retry", "job_1"],
+        ["jobs", "cancel", "job_1"],
         ["compact"],
     ],
 )

@@ -11,7 +11,7 @@ import pytest
 from .test_cli_documented import TREE
 
 NO_DATA = {"serve", "mcp", "connect", "console", "hook", "worker"}
-ELSEWHERE = {"demo", "doctor", "stores attach"}
+ELSEWHERE = {"demo", "doctor", "stores attach", "jobs retry"}
 """Commands whose JSON other tests read."""
 FACT = "Mara lives in Munich."
 
@@ -94,6 +94,9 @@ def walk(run: Any, write: Callable[[str, str], Path]) -> set[str]:
     told("backfill")
     for what in ("embeddings", "summaries", "query-logs"):
         told("backfill", what)
+    (job, *_) = told("jobs")
+    assert told("jobs", "list", "--limit", "1") == [job]
+    assert told("jobs", "show", job["id"]) == told("jobs", "cancel", job["id"]) == job
     told("usage")
     told("switches")
     told("compact")

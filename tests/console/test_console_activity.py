@@ -327,6 +327,20 @@ def test_jobs_are_started_and_cancelled(page: Seen, server: Process) -> None:
     assert page.api.get(f"/v1/jobs/{job['id']}").json()["state"] == "cancelled"
     shown.get_by_label("State").select_option("failed")
     shown.get_by_text("No job is in this state").wait_for()
+    page.expects(409)
+    assert page.api.post(f"/v1/jobs/{job['id']}/retry").status_code == 409
+    job = page.api.post("/v1/memories/move_index", json={"to": "qdrant://nowhere"}).raise_for_status().json()
+    shown = page.open("/admin?part=jobs&state=failed")
+    row = shown.locator(".vrow", has=shown.get_by_title(job["id"]))
+    row.get_by_text("is no address").wait_for()
+    failed = page.api.get(f"/v1/jobs/{job['id']}").json()
+    row.get_by_role("button", name="Try again").click()
+    shown.get_by_text("The job goes on where it stopped").wait_for()
+    until(
+        lambda: page.api.get(f"/v1/jobs/{job['id']}").json(),
+        "it failed again",
+        accept=lambda now: now["state"] == "failed" and now["updated_at"] > failed["updated_at"],
+    )
 
 
 def test_an_archive_goes_out_and_comes_back(

@@ -123,6 +123,7 @@ CASES: dict[str, Case] = {
     "GET /v1/jobs": none,
     "GET /v1/jobs/{id}": none,
     "POST /v1/jobs/{id}/cancel": none,
+    "POST /v1/jobs/{id}/retry": none,
     "GET /v1/models": none,
     "GET /v1/models/{model}": none,
     "POST /v1/embeddings": lambda id_: [Ask({"model": "hash-64", "input": WORDS[0]})],

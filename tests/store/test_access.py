@@ -262,6 +262,8 @@ def test_the_house_is_run_by_admins(shared: BlockingMemoranda, role: Any) -> Non
         other.compact,
         lambda: other.job(job.id),
         lambda: other.cancel(job.id),
+        lambda: other.retry(job.id),
+        other.jobs,
     ]
     for verb in verbs:
         with pytest.raises(Forbidden, match="admin"):
@@ -284,9 +286,10 @@ def test_another_tenants_rows_do_not_exist(rc: BlockingMemoranda) -> None:
     assert [hit.memory.id for hit in north.search("secret recipe").results] == ["same"]
     assert (north.stats()["memories"], south.stats()["memories"]) == (1, 0)
     job = north.reembed()
-    for verb in (south.job, south.wait, south.cancel):
+    for verb in (south.job, south.wait, south.cancel, south.retry):
         with pytest.raises(NotFound):
             verb(job.id)
+    assert south.jobs() == []
 
 
 STEP = st.tuples(

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from memoranda.concurrency.threads import Threads
-from memoranda.errors import Conflict, NotFound
+from memoranda.errors import Conflict, InvalidInput, NotFound
+from memoranda.storage.sql.base import Connection
 from memoranda.store import jobs as module
 from memoranda.store.jobs import RELEASE_JOB, Jobs, Postponed, Run, backoff
 from memoranda.store.workers import Workers
@@ -203,6 +204,67 @@ def test_whichever_way_a_job_is_cancelled_its_ending_is_called_once(home: Any, w
             cancelled.set()
             assert (await jobs.wait("t", id_)).state == "cancelled"
         assert told == ["it: the job was cancelled"]
+
+    run(story())
+
+
+def test_a_failed_job_goes_on_where_it_stopped_when_it_is_retried(home: Any) -> None:
+    async def story() -> None:
+        starts: list[tuple[str | None, int, str]] = []
+        away = [True]
+
+        async def handler(job: Run) -> None:
+            starts.append((job.cursor, job.attempts, job.payload["of"]))
+            await job.report(10, 20, cursor="row-10")
+            if away[0]:
+                raise InvalidInput("model.url", "nothing answers there")
+
+        async with house(home) as (jobs, workers):
+            jobs.handlers["any"] = handler
+            id_ = await jobs.enqueue("t", "any", {"of": "it"}, dedup_key="k")
+            await workers.start(1)
+            assert (await jobs.wait("t", id_)).state == "failed"
+            away.clear()
+            away.append(False)
+            twin = await jobs.enqueue("t", "any", {"of": "it"}, dedup_key="k", delay=3600.0)
+            with pytest.raises(Conflict, match="queued already"):
+                await jobs.retry("t", id_)
+            await jobs.cancel("t", twin)
+            again = await jobs.retry("t", id_)
+            assert (again.state, again.error, again.attempts) == ("queued", None, 0)
+            done = await jobs.wait("t", id_)
+            assert (done.state, done.done, done.attempts) == ("completed", 10, 1)
+            for ended in (id_, twin):
+                with pytest.raises(Conflict, match="only a failed job"):
+                    await jobs.retry("t", ended)
+        assert starts == [(None, 1, "it"), ("row-10", 1, "it")]
+
+    run(story())
+
+
+def test_a_failed_job_is_not_retried_if_it_had_an_ending_or_its_data_was_erased(home: Any) -> None:
+    async def story() -> None:
+        async def handler(job: Run) -> None:
+            raise InvalidInput("file", "cannot be read")
+
+        def payload(c: Connection) -> str:
+            row = c.one("told_job", ["t", ended])
+            assert row is not None
+            return str(row[1])
+
+        async with house(home) as (jobs, workers):
+            jobs.handlers |= {"ended": handler, "erased": handler}
+            jobs.endings["ended"] = lambda c, job, reason: None
+            ended = await jobs.enqueue("t", "ended", {"of": "it"})
+            erased = await jobs.enqueue("t", "erased", {"of": "it"})
+            await workers.start(1)
+            for id_ in (ended, erased):
+                assert (await jobs.wait("t", id_)).state == "failed"
+            assert jobs.db.read(payload, "t") == "{}"
+            jobs.db.write(lambda c: c.run("blank_jobs", ["t", f'["{erased}"]'])).result()
+            for id_, why in ((ended, "index the file again"), (erased, "was erased")):
+                with pytest.raises(Conflict, match=why):
+                    await jobs.retry("t", id_)
 
     run(story())
 

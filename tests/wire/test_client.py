@@ -69,6 +69,7 @@ def story(memories: Any) -> list[Any]:
     for job in (memories.reembed(everything=True), memories.compact()):
         ended = memories.wait(job.id)
         said += [ended.kind, ended.state, memories.job(job.id).state, memories.cancel(job.id).state]
+        said += [[one.kind for one in memories.jobs(1)], len(memories.jobs())]
     stats = memories.stats()
     said += [stats["memories"], stats["by_kind"], stats["model"]]
     memories.delete("2")

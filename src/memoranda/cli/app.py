@@ -77,6 +77,10 @@ COMMANDS = {
         "memoranda.cli.backfill:app",
         "Make what is missing of what is there already: embeddings, summaries, query-logs.",
     ),
+    "jobs": (
+        "memoranda.cli.jobs:app",
+        "List background jobs; show, retry and cancel them.",
+    ),
     "compact": (
         "memoranda.cli.maintenance:compact",
         "Give back what deleted memories still hold, on disk and in memory.",
@@ -126,7 +130,7 @@ COMMANDS = {
 }
 """The function of each command, and its line in the list of commands. A module is imported when its command is called,
 so that neither the list nor another command waits for its imports."""
-GROUPS = ("facts", "sessions", "files", "stores", "backfill")
+GROUPS = ("facts", "sessions", "files", "stores", "backfill", "jobs")
 """The commands that have commands of their own."""
 FAILED, WRONG = 1, 2
 

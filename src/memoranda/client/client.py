@@ -78,6 +78,12 @@ class _Pairs(msgspec.Struct):
     data: list[NearDuplicate]
 
 
+class _Jobs(msgspec.Struct):
+    """A list of jobs."""
+
+    data: list[Job]
+
+
 class _Vector(msgspec.Struct):
     """One embedding: float32, little-endian, in base64."""
 
@@ -360,6 +366,16 @@ class Client:
     def cancel(self, id: str) -> Job:
         """See `Memories.cancel`."""
         return msgspec.json.decode(self._wire.call("POST", f"/v1/jobs/{quote(id, safe='')}/cancel"), type=Job)
+
+    def jobs(self, limit: int = 100) -> Sequence[Job]:
+        """See `Memories.jobs`."""
+        return msgspec.json.decode(
+            self._wire.call("GET", "/v1/jobs", query={"limit": limit}), type=_Jobs
+        ).data
+
+    def retry(self, id: str) -> Job:
+        """See `Memories.retry`."""
+        return msgspec.json.decode(self._wire.call("POST", f"/v1/jobs/{quote(id, safe='')}/retry"), type=Job)
 
     def close(self) -> None:
         """Closes the connections. Idempotent."""

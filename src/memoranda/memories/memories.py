@@ -415,6 +415,16 @@ class Memories:
         must_be_admin(self.subject, "job")
         return await self._core.jobs.get(self.subject.tenant_id, id)
 
+    async def jobs(self, limit: int = 100) -> Sequence[Job]:
+        """Return the latest jobs of this tenant, newest first; `limit` is 1..1000. Ended ones are kept for a week.
+
+        Raises:
+            InvalidInput: `limit` is out of range.
+        """
+        must_be_admin(self.subject, "job")
+        check_limit(limit, MAX_PAGE)
+        return await self._core.jobs.list(self.subject.tenant_id, limit)
+
     async def wait(self, id: str) -> Job:
         """Return a job of this tenant once it has ended."""
         must_be_admin(self.subject, "job")
@@ -424,6 +434,17 @@ class Memories:
         """Cancel a job: at once if it waits, between two steps if it runs."""
         must_be_admin(self.subject, "job")
         return await self._core.jobs.cancel(self.subject.tenant_id, id)
+
+    async def retry(self, id: str) -> Job:
+        """Queue a failed job again; it goes on from where it stopped.
+
+        Raises:
+            NotFound: no such job.
+            Conflict: it has not failed, the same work is queued already, or it indexed a file or made a response: index
+                the file again, or create the response again.
+        """
+        must_be_admin(self.subject, "job")
+        return await self._core.jobs.retry(self.subject.tenant_id, id)
 
     # --- permissions -------------------------------------------------------------------------------
 

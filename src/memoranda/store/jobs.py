@@ -48,6 +48,7 @@ OPERATOR_TENANT = "default"
 DEFAULT_LANE, FILES_LANE, AGENT_LANE, MEMORY_LANE = 0, 1, 2, 3
 """Jobs wait only for jobs of the same lane: a thousand files never delay maintenance, which is in the default lane."""
 CANCELLED = "the job was cancelled"
+AGAIN = "index the file again, or create the response again"
 GIVEN_UP = ("failed", "cancelled")
 """The states of a job whose ending is called."""
 
@@ -271,6 +272,28 @@ class Jobs:
         self.wake_all()  # the ending may have queued a job
         return await self.get(tenant, id_)
 
+    async def retry(self, tenant: str, id_: str) -> Job:
+        """Queue a failed job again: it goes on from where it stopped, and its attempts are counted anew.
+
+        Raises:
+            NotFound: no such job in this tenant.
+            Conflict: it has not failed, the same work is queued already, or its kind has an ending.
+        """
+        job = await self.get(tenant, id_)
+        if job.state != "failed":
+            raise Conflict(f"job {id_!r} is {job.state}; only a failed job can be retried")
+        if job.kind in self.endings:
+            raise Conflict(f"job {id_!r} is not retried: what it was about has failed; {AGAIN}")
+
+        def work(c: Connection) -> int:
+            return c.run("retry_job", [now_micros(), tenant, id_])
+
+        if not await self.threads.result(self.db.write(work, self.woken(job.kind), tenant)):
+            raise Conflict(
+                f"job {id_!r} is not retried: the same work is queued already, or its data was erased"
+            )
+        return await self.get(tenant, id_)
+
     def stop_one(self, c: Connection, tenant: str, id_: str) -> None:
         """Cancel a job in the transaction of `c`, whatever its kind. Call `wake_all` after the commit."""
         now, described = now_micros(), c.one("told_job", [tenant, id_])
@@ -473,7 +496,8 @@ class Jobs:
     ) -> None:
         now = now_micros()
         stored_result = None if result is None else compact_json(result)
-        values = [state, error, stored_result, now + int(delay * SECOND), now, run.tenant, run.id, run.lease]
+        due, keeps = now + int(delay * SECOND), run.kind not in self.endings
+        values = [state, error, stored_result, due, now, run.tenant, run.id, run.lease, keeps]
 
         def work(c: Connection) -> str | None:
             ended = self._ended_as(c, run, "end_job", values, (state == "failed" and error) or CANCELLED)

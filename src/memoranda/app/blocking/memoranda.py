@@ -57,7 +57,9 @@ class BlockingMemories:
     compact = blocking(Memories.compact)
     job = blocking(Memories.job)
     wait = blocking(Memories.wait)
+    jobs = blocking(Memories.jobs)
     cancel = blocking(Memories.cancel)
+    retry = blocking(Memories.retry)
 
     def export(self, *, vectors: bool = False, **fields: Unpack[SelectionFields]) -> Iterator[bytes]:
         """Yield the selection as JSONL lines, see `Memories.export`."""

@@ -758,6 +758,8 @@ export const t = {
     cancelTitle: "Cancel this job?",
     cancelBody: /** @param {string} kind */ (kind) => `“${kind}” ends before its next step. What it has done stays.`,
     cancelledToast: "The job was cancelled",
+    retryJob: "Try again",
+    retriedToast: "The job goes on where it stopped",
     maintenance: "Start a job…",
     start: "Start",
     startedToast: "The job was started",

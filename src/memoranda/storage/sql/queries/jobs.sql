@@ -67,9 +67,9 @@ WHERE tenant_id = ? AND id = ? AND lease_owner = ? AND state = 'running' RETURNI
 -- name: set_cursor
 UPDATE jobs SET cursor = ? WHERE tenant_id = ? AND id = ?
 
--- name: end_job (the payload may have text and secrets, and is deleted when it is no longer needed)
+-- name: end_job (the payload may have text and secrets, and is deleted when it is no longer needed: ?9 keeps that of a job that may be retried by hand)
 UPDATE jobs SET state = CASE WHEN ?1 = 'queued' AND cancelling = 1 THEN 'cancelled' ELSE ?1 END, error = ?2, result = ?3, run_at = ?4, lease_owner = NULL, lease_until = NULL, updated_at = ?5,
-    payload = CASE WHEN ?1 = 'queued' AND cancelling = 0 THEN payload ELSE '{}' END
+    payload = CASE WHEN ?1 = 'queued' AND cancelling = 0 OR ?1 = 'failed' AND ?9 THEN payload ELSE '{}' END
 WHERE tenant_id = ?6 AND id = ?7 AND lease_owner = ?8 AND state = 'running' RETURNING state
 
 -- name: postpone_job
@@ -77,6 +77,13 @@ UPDATE jobs SET state = CASE cancelling WHEN 1 THEN 'cancelled' ELSE 'queued' EN
     run_at = ?, lease_owner = NULL, lease_until = NULL, updated_at = ?,
     payload = CASE cancelling WHEN 1 THEN '{}' ELSE payload END
 WHERE tenant_id = ? AND id = ? AND lease_owner = ? AND state = 'running' RETURNING state
+
+-- name: retry_job (that failed, and was not erased since; unless the same work waits already)
+UPDATE jobs SET state = 'queued', attempts = 0, error = NULL, cancelling = 0, run_at = ?1, updated_at = ?1
+WHERE tenant_id = ?2 AND id = ?3 AND state = 'failed' AND error IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM jobs AS twin WHERE twin.tenant_id = ?2 AND twin.kind = jobs.kind AND twin.dedup_key = jobs.dedup_key
+        AND twin.state IN ('queued', 'running')
+)
 
 -- name: cancel_queued_job
 UPDATE jobs SET state = 'cancelled', cancelling = 1, payload = '{}', updated_at = ?

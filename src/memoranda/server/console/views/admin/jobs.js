@@ -1,4 +1,4 @@
-// The latest jobs of the key's tenant with their progress; waiting and running ones can be cancelled, and maintenance started.
+// The latest jobs of the key's tenant with their progress; waiting and running ones can be cancelled, failed ones retried, and maintenance started.
 import { html, useLoaded, useMedia, useState } from "../../ui/core.js";
 import { get, part, post } from "../../api.js";
 import { Badge } from "../../ui/badge.js";
@@ -18,6 +18,8 @@ import { Maintenance } from "./maintenance.js";
 /** @type {Record<string, "good" | "bad" | "accent" | "">} */
 const TONES = { queued: "", running: "accent", completed: "good", failed: "bad", cancelled: "" };
 const OPEN = ["queued", "running"];
+/** Kinds that are begun again elsewhere: a file on its page, a response by its caller. */
+const ENDED_ELSEWHERE = ["knowledge.index", "responses.create"];
 
 /** @param {{ query: URLSearchParams, children: import("../../vendor/htm-preact.js").Child }} props */
 export function Jobs({ query, children }) {
@@ -28,10 +30,10 @@ export function Jobs({ query, children }) {
   const all = loaded.data?.data ?? [];
   const rows = all.filter((job) => state === "" || job.state === state);
   usePoll(all.some((job) => OPEN.includes(job.state)), async () => loaded.reload());
-  /** @param {Job} job */
-  const cancel = async (job) => {
-    const result = await post(`/v1/jobs/${part(job.id)}/cancel`, {});
-    toast(result.ok ? t.admin.cancelledToast : result.error.message, { bad: !result.ok });
+  /** @param {Job} job @param {"cancel" | "retry"} change @param {string} done */
+  const change = async (job, change, done) => {
+    const result = await post(`/v1/jobs/${part(job.id)}/${change}`, {});
+    toast(result.ok ? done : result.error.message, { bad: !result.ok });
     loaded.reload();
   };
   return html`<section class="page list-pane" aria-label=${t.admin.jobs}>
@@ -44,16 +46,16 @@ export function Jobs({ query, children }) {
     ${loaded.error ? html`<div class="fill"><${Failed} error=${loaded.error} retry=${loaded.reload} /></div>`
       : loaded.data === null ? html`<div class="fill pad"><${Loading} lines=${8} /></div>`
       : rows.length === 0 ? html`<div class="fill"><${Empty} title=${state ? t.admin.noJobOfState : t.admin.noJobsTitle} body=${state ? undefined : t.admin.noJobsBody} /></div>`
-      : html`<${VirtualList} label=${t.admin.jobs} rows=${rows} height=${narrow ? 76 : 64} keyOf=${/** @param {Job} job */ (job) => job.id} row=${/** @param {Job} job */ (job) => html`<${Row} job=${job} onCancel=${() => setCancelling(job)} />`} />`}
-    ${cancelling && html`<${Confirm} title=${t.admin.cancelTitle} body=${t.admin.cancelBody(kindOf(cancelling))} action=${t.admin.cancelJob} onConfirm=${() => void cancel(cancelling)} onClose=${() => setCancelling(null)} />`}
+      : html`<${VirtualList} label=${t.admin.jobs} rows=${rows} height=${narrow ? 76 : 64} keyOf=${/** @param {Job} job */ (job) => job.id} row=${/** @param {Job} job */ (job) => html`<${Row} job=${job} onCancel=${() => setCancelling(job)} onRetry=${() => void change(job, "retry", t.admin.retriedToast)} />`} />`}
+    ${cancelling && html`<${Confirm} title=${t.admin.cancelTitle} body=${t.admin.cancelBody(kindOf(cancelling))} action=${t.admin.cancelJob} onConfirm=${() => void change(cancelling, "cancel", t.admin.cancelledToast)} onClose=${() => setCancelling(null)} />`}
   </section>`;
 }
 
 /** @param {Job} job */
 const kindOf = (job) => t.admin.jobKinds[job.kind] ?? job.kind;
 
-/** @param {{ job: Job, onCancel: () => void }} props */
-function Row({ job, onCancel }) {
+/** @param {{ job: Job, onCancel: () => void, onRetry: () => void }} props */
+function Row({ job, onCancel, onRetry }) {
   const share = job.total ? Math.min(1, job.done / job.total) : job.state === "completed" ? 1 : 0;
   return html`<div class="memory file job"><div class="memory-main">
       <span class="job-kind" data-main tabIndex=${0} title=${job.id}>${kindOf(job)}</span>
@@ -64,6 +66,7 @@ function Row({ job, onCancel }) {
         ${job.error && html`<span class="reason" title=${job.error}>${job.error}</span>`}</div>
       ${job.state === "running" && html`<span class="bar job-bar" aria-hidden="true"><span class="fill total" style=${{ width: `${share * 100}%` }} /></span>`}
     </div>
-    <div class="file-actions">${OPEN.includes(job.state) && html`<${Button} small onClick=${onCancel}>${t.admin.cancelJob}<//>`}</div>
+    <div class="file-actions">${OPEN.includes(job.state) && html`<${Button} small onClick=${onCancel}>${t.admin.cancelJob}<//>`}
+      ${job.state === "failed" && !ENDED_ELSEWHERE.includes(job.kind) && html`<${Button} small onClick=${onRetry}>${t.admin.retryJob}<//>`}</div>
   </div>`;
 }
