@@ -267,6 +267,8 @@ def test_near_duplicates_side_by_side(
     wanted = {"tags": ["door"]}
     until(lambda: page.api.post("/v1/memories/near_duplicates", json=wanted).json()["data"], "the pair")
     shown = page.open("/memories?tag=door")
+    asked: list[str] = []
+    shown.on("request", lambda request: asked.append(request.url))
     shown.get_by_role("link", name="Near-duplicates").click()
     sides = shown.locator(".duplicate-sides > article")
     sides.nth(1).wait_for()
@@ -280,6 +282,7 @@ def test_near_duplicates_side_by_side(
     shown.locator("dialog").get_by_role("button", name="Delete").click()
     shown.get_by_text("No memories say nearly the same").wait_for()
     assert page.api.get(f"/v1/memories/{second}").status_code == 404
+    assert len([url for url in asked if url.endswith("/near_duplicates")]) == 1
     page.api.delete(f"/v1/memories/{first}").raise_for_status()
 
 

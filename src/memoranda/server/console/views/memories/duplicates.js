@@ -19,28 +19,40 @@ import { scopeOf } from "./scope.js";
  */
 
 const STEP = 20; // pairs that are shown at first, and that a click adds
+const ASKED = 200; // pairs that are asked for at once: every memory is compared for them
 
 /** @param {{ query: URLSearchParams, children: import("../../vendor/htm-preact.js").Child }} props */
 export function Duplicates({ query, children }) {
   const selection = useMemo(() => selectionOf(query), [query.toString()]);
-  const [limit, setLimit] = useState(STEP);
+  const [limit, setLimit] = useState(ASKED);
+  const [shown, setShown] = useState(STEP);
+  const [gone, setGone] = useState(/** @type {ReadonlySet<string>} */ (new Set()));
   const loaded = useLoaded(
     JSON.stringify([selection, limit]),
     (abort) => /** @type {Promise<import("../../api.js").Result<{ data: NearDuplicate[] }>>} */ (post("/v1/memories/near_duplicates", { limit, ...selection }, { abort })),
   );
+  const here = (loaded.data?.data ?? []).filter((pair) => !gone.has(pair.first) && !gone.has(pair.second));
+  /** @param {string[]} ids @param {boolean} away */
+  const changed = (ids, away) => setGone((before) => new Set(away ? [...before, ...ids] : [...before].filter((id) => !ids.includes(id))));
+  const more = () => {
+    setShown(shown + STEP);
+    if (here.length < shown + STEP && loaded.data?.data.length === limit) setLimit(limit + ASKED);
+  };
   return html`<div class="page scrolls">
     <header class="page-head">${children}</header>
-    <${Loaded} of=${loaded} lines=${6}>${/** @param {{ data: NearDuplicate[] }} pairs */ ({ data }) => data.length === 0
+    <${Loaded} of=${loaded} lines=${6}>${() => here.length === 0
       ? html`<${Empty} title=${t.memories.noDuplicatesTitle} body=${t.memories.noDuplicatesBody} />`
       : html`<p class="quiet">${t.memories.duplicatesBody}</p>
         <ul class="duplicates" aria-label=${t.memories.duplicates}>
-          ${data.map((pair) => html`<li class="card" key=${`${pair.first} ${pair.second}`}><${Pair} pair=${pair} onChanged=${loaded.reload} /></li>`)}
+          ${here.slice(0, shown).map((pair) => html`<li class="card" key=${`${pair.first} ${pair.second}`}><${Pair} pair=${pair} onChanged=${changed} /></li>`)}
         </ul>
-        ${data.length === limit && html`<${Button} busy=${loaded.loading} onClick=${() => setLimit(limit + STEP)}>${t.memories.moreDuplicates}<//>`}`}<//>
+        ${(here.length > shown || loaded.data?.data.length === limit) && html`<${Button} busy=${loaded.loading} onClick=${more}>${t.memories.moreDuplicates}<//>`}`}<//>
   </div>`;
 }
 
-/** @param {{ pair: NearDuplicate, onChanged: () => void }} props */
+/** @typedef {(ids: string[], away: boolean) => void} Changed */
+
+/** @param {{ pair: NearDuplicate, onChanged: Changed }} props */
 function Pair({ pair, onChanged }) {
   const loaded = useLoaded(`${pair.first} ${pair.second}`, async (abort) => {
     const [first, second] = await Promise.all([pair.first, pair.second].map(
@@ -59,7 +71,7 @@ function Pair({ pair, onChanged }) {
     </div>`}<//>`;
 }
 
-/** @param {{ memory: Memory, other: Memory, onChanged: () => void }} props */
+/** @param {{ memory: Memory, other: Memory, onChanged: Changed }} props */
 function Side({ memory, other, onChanged }) {
   const [asking, setAsking] = useState(false);
   return html`<article aria-label=${memory.content.slice(0, 80)}>
@@ -67,10 +79,10 @@ function Side({ memory, other, onChanged }) {
     <div class="memory-meta"><${Kind} kind=${memory.kind} /><${Time} at=${memory.occurred_at} />
       <a href=${address("memories", { id: memory.id })}>${t.memories.open}</a></div>
     <div class="actions">
-      <${Button} small icon="archive" onClick=${() => setArchived([memory], true, onChanged)}>${t.memories.archive}<//>
+      <${Button} small icon="archive" onClick=${() => setArchived([memory], true, (all) => onChanged(all.map((one) => one.id), all.some((one) => one.archived_at !== null)))}>${t.memories.archive}<//>
       <${Button} small kind="danger" icon="delete" onClick=${() => setAsking(true)}>${t.memories.delete}<//>
     </div>
     ${asking && html`<${Confirm} title=${t.memories.deleteTitle(1)} body=${t.memories.deleteBody} action=${t.memories.delete}
-      onConfirm=${() => deleteAll([memory], onChanged)} onClose=${() => setAsking(false)} />`}
+      onConfirm=${() => deleteAll([memory], (ids) => onChanged(ids, true))} onClose=${() => setAsking(false)} />`}
   </article>`;
 }
