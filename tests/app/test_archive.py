@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import subprocess
 import sys
@@ -124,7 +125,9 @@ def full(lasting_home: Any) -> tuple[Path, str]:
     return path, store
 
 
-def test_every_table_and_column_is_in_an_archive_or_left_out_for_a_reason(home: Any) -> None:
+def test_every_table_and_column_is_in_an_archive_or_left_out_for_a_reason(
+    full: tuple[Path, str], home: Any
+) -> None:
     numbers = {
         "tenant_id",
         "seq",
@@ -157,6 +160,8 @@ def test_every_table_and_column_is_in_an_archive_or_left_out_for_a_reason(home: 
     for name, held in archived.items():
         assert held <= columns[name]
         assert columns[name] - held <= numbers - ({"model"} if name == "query_log" else set())
+    line = json.loads(content(full[0])["rows/chunks.jsonl"].splitlines()[0])
+    assert columns["chunks"] - line.keys() == {"tenant_id", "seq", "attached"}
 
 
 def test_a_restore_is_exact_and_happens_once(full: tuple[Path, str], home: Any, tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def hit(id: str, content: str, score: float, **fields: Any) -> Hit:
 def passage(id: str, text: str, score: float) -> Passage:
     return Passage(
         vector_store_id="vs", file_id="file", filename="a.txt", attributes={}, score=score, similarity=score, text=text,
-        chunk_id=id, chunk_index=3, start=0, end=len(text), page=None, heading=None, title=None,
+        chunk_id=id, chunk_index=3, start=0, end=len(text), page=None, last_page=None, heading=None, title=None,
     )  # fmt: skip
 
 

@@ -51,7 +51,7 @@ TEXT_SECONDS = float(os.environ.get("INDEXER_TEXT_SECONDS", "0.0004"))
 DAMAGED = b"%PDF-1.4\n1 0 obj << /Type /Catalog >> endobj\ntrailer << >>\nstartxref\n9\n%%EOF"
 UNDER_WAY = "SELECT kind, state, error FROM jobs WHERE state IN ('queued', 'running')"
 CHUNKS = (
-    "SELECT c.idx, c.start, c.stop, c.tokens, c.page, c.heading, m.content FROM store_files s"
+    "SELECT c.idx, c.start, c.stop, c.tokens, c.page, c.last_page, c.heading, m.content FROM store_files s"
     " JOIN chunks c ON c.tenant_id = s.tenant_id AND c.attached = s.seq"
     " JOIN memories m ON m.tenant_id = c.tenant_id AND m.seq = c.seq"
     " WHERE s.store_id = ? AND s.file_id = ? ORDER BY c.idx"

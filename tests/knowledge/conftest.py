@@ -71,7 +71,7 @@ class Shelf:
         self.settle()
         return made
 
-    def attach(self, store: str, content: str, name: str = "a.txt", **fields: Any) -> str:
+    def attach(self, store: str, content: str | bytes, name: str = "a.txt", **fields: Any) -> str:
         """The id of a new file of this content, indexed in the store."""
         id_ = self.file(content, name).id
         self.admin.stores.attach(store, [NewStoreFile(file_id=id_, **fields)])

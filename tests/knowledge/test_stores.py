@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from datetime import timedelta
 from typing import Any
@@ -19,6 +20,7 @@ from memoranda.knowledge.values import NewStoreFile, Passage, StoreChange
 from memoranda.store import jobs
 from memoranda.text.splitting import Chunking
 from memoranda.types import KINDS, Subject
+from support.pdf_files import page, pdf_of
 
 BIRDS = [
     "The heron stands in the reeds and waits for fish.",
@@ -718,6 +720,23 @@ def test_a_passage_is_widened_by_its_neighbours(shelf: Any) -> None:
             if (first, last) == (0, count - 1):
                 assert hit.text == text
             assert len(hit.text) >= (last - first) * 4
+
+
+def test_a_passage_names_the_pages_that_it_begins_and_ends_on(lone: Any) -> None:
+    pages = [[f"On page {n} the heron stands beside the reeds and" for _ in range(4)] for n in range(1, 5)]
+    made = lone.admin.stores.create(chunking=Chunking(size=60, overlap=0)).id
+    id_ = lone.attach(made, pdf_of([page(lines) for lines in pages]), "herons.pdf")
+    chunks = lone.admin.stores.chunks(made, id_).data
+    assert {(chunk.page, chunk.last_page) for chunk in chunks} >= {(1, 2), (2, 3)}
+    for chunk in chunks:
+        said = [int(n) for n in re.findall(r"page (\d)", chunk.content)]
+        assert chunk.page <= said[0] <= said[-1] <= chunk.last_page
+    hits = lone.search(made, "heron", limit=50).data
+    assert {(hit.chunk_index, hit.page, hit.last_page) for hit in hits} == {
+        (chunk.index, chunk.page, chunk.last_page) for chunk in chunks
+    }
+    widened = lone.search(made, "heron", limit=50, neighbours=10).data
+    assert {(hit.page, hit.last_page) for hit in widened} == {(1, 4)}
 
 
 def test_a_passage_is_widened_to_its_section(lone: Any) -> None:

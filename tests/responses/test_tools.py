@@ -131,7 +131,16 @@ def test_a_file_search_gives_sources_results_and_a_text_to_cite_from(desk: Desk)
     assert result.item["queries"] == ["who signs an invoice", "the boss"]
     assert result.item["results"] is None
     best = result.item["_results"][0]
-    assert best.keys() == {"file_id", "filename", "score", "text", "attributes", "page", "heading"}
+    assert best.keys() == {
+        "file_id",
+        "filename",
+        "score",
+        "text",
+        "attributes",
+        "page",
+        "last_page",
+        "heading",
+    }
     assert (best["filename"], best["text"], best["attributes"]) == ("file 0.txt", BOSS, {"topic": "house"})
     source = result.sources[0]
     assert (source.number, source.kind, source.text, source.title) == (0, "document", BOSS, "file 0.txt")
@@ -313,8 +322,8 @@ def test_what_the_model_reads_never_has_more_tokens_than_its_budget(desk: Desk) 
 def passage(text: str, **fields: Any) -> Passage:
     held: dict[str, Any] = {
         "vector_store_id": "vs_1", "file_id": "file-1", "filename": "a.pdf", "attributes": {}, "score": 0.9,
-        "similarity": 0.9, "chunk_id": "c", "chunk_index": 0, "start": 0, "end": 1, "page": None, "heading": None,
-        "title": None,
+        "similarity": 0.9, "chunk_id": "c", "chunk_index": 0, "start": 0, "end": 1, "page": None,
+        "last_page": None, "heading": None, "title": None,
     }  # fmt: skip
     return Passage(text=text, **{**held, **fields})
 
@@ -341,9 +350,12 @@ def test_a_long_passage_further_down_makes_way_for_a_short_one() -> None:
 
 def test_a_passage_tells_its_page_heading_file_and_score() -> None:
     where = {"file_id": "file-1", "score": 0.666}
-    assert prompts.passage(3, "a\nb.pdf", " It is so. ", 7, "Rules\n of\tplay", **where) == (
-        "[3] a b.pdf (page 7, Rules of play, file-1, score 0.67)\nIt is so.\n\n"
+    assert prompts.passage(3, "a\nb.pdf", " It is so. ", "pages 7-8", "Rules\n of\tplay", **where) == (
+        "[3] a b.pdf (pages 7-8, Rules of play, file-1, score 0.67)\nIt is so.\n\n"
     )
+    assert [prompts.on_pages(*at) for at in ((None, None), (7, None), (7, 7), (7, 8))] == [
+        "", "page 7", "page 7", "pages 7-8",
+    ]  # fmt: skip
     assert prompts.passage(3, "a.pdf", "It is so.") == "[3] a.pdf\nIt is so.\n\n"
 
 

@@ -86,7 +86,7 @@ def test_the_text_of_a_file(lasting: Any, ids: dict[str, str]) -> None:
     assert page == {"object": "list", "first_id": chunk["id"], "last_id": chunk["id"], "has_more": False}
     assert chunk == {
         "object": "vector_store.file.chunk", "id": chunk["id"], "index": 0, "start": 0, "end": 19, "page": None,
-        "heading": None, "tokens": 4, "content": "the kettle is green",
+        "last_page": None, "heading": None, "tokens": 4, "content": "the kettle is green",
     }  # fmt: skip
 
 

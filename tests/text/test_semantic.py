@@ -20,7 +20,9 @@ def sentences(topics: list[int]) -> tuple[str, list[ChunkPlace], np.ndarray]:
     text, places = "", []
     for n in range(len(topics)):
         sentence = f"This is sentence number {n} of them."
-        places.append(ChunkPlace(len(text), len(text) + len(sentence), count(sentence), n // 4 + 1))
+        places.append(
+            ChunkPlace(len(text), len(text) + len(sentence), count(sentence), n // 4 + 1, n // 4 + 1)
+        )
         text += sentence + " "
     rng = np.random.default_rng(1)
     vectors = np.eye(max(topics, default=0) + 2)[topics] + rng.normal(
@@ -33,7 +35,7 @@ def test_a_chunk_ends_where_the_topic_changes() -> None:
     text, places, vectors = sentences([0] * 8 + [1] * 7 + [2] * 9)
     chunks = group(text, places, vectors, 1_000)
     assert [chunk.start for chunk in chunks] == [places[0].start, places[8].start, places[15].start]
-    assert [chunk.page for chunk in chunks] == [1, 3, 4]
+    assert [(chunk.page, chunk.last_page) for chunk in chunks] == [(1, 2), (3, 4), (4, 6)]
 
 
 def test_one_odd_sentence_is_no_turn() -> None:
@@ -72,9 +74,9 @@ def test_groups_fit_and_hold_every_place(topics: list[int], size: int, percentil
 
 def test_a_group_has_the_first_heading_of_its_places() -> None:
     text = "No heading here. Then one."
-    places = [ChunkPlace(0, 16, 4, None, None), ChunkPlace(17, 26, 3, 2, "Then")]
+    places = [ChunkPlace(0, 16, 4), ChunkPlace(17, 26, 3, 2, 3, "Then")]
     (chunk,) = group(text, places, np.ones((2, 3)), 100)
-    assert (chunk.heading, chunk.page) == ("Then", None)
+    assert (chunk.heading, chunk.page, chunk.last_page) == ("Then", None, 3)
 
 
 def test_places_from_split_are_put_together() -> None:

@@ -167,11 +167,13 @@ def test_page_and_headings_are_those_where_the_chunk_begins(strategy: str) -> No
         else:
             assert place.heading is None
         assert place.page == [page.number for page in pages if page.start <= first][-1]
+        last = place.start + len(text[place.start : place.end].rstrip()) - 1
+        assert place.last_page == [page.number for page in pages if page.start <= last][-1]
 
 
 def test_a_chunk_before_the_first_page_has_none() -> None:
     (place,) = split("cover page", [Page(6, 1)], [], Chunking())
-    assert place.page is None
+    assert (place.page, place.last_page) == (None, 1)
 
 
 def test_heading_paths_follow_levels_and_stay_short() -> None:

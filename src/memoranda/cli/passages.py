@@ -21,6 +21,7 @@ from memoranda.cli.output import (
 )
 from memoranda.knowledge.values import Passage, PassageQuery
 from memoranda.text.highlights import highlights
+from memoranda.text.prompts import on_pages
 
 
 def search_stores(invocation: Invocation, names: Sequence[str], query: PassageQuery) -> None:
@@ -53,11 +54,11 @@ def passage_lines(number: int, passage: Passage, query: str, *, colour: bool) ->
 
 
 def origin(passage: Passage) -> str:
-    """Return the file, page and headings of a passage."""
+    """Return the file, pages and headings of a passage."""
     path = passage.attributes.get("path")
     parts = [short_path(path) if isinstance(path, str) else passage.filename]
-    if passage.page is not None:
-        parts.append(f"page {passage.page}")
+    if pages := on_pages(passage.page, passage.last_page):
+        parts.append(pages)
     if passage.heading:
         parts.append(passage.heading)
     return "  ".join(parts)

@@ -14,6 +14,7 @@ from memoranda.contexts.values import Citation
 from memoranda.knowledge.values import Passage
 from memoranda.store.rows import memory_speaker
 from memoranda.text.instructions import is_standing
+from memoranda.text.prompts import on_pages
 from memoranda.types import Memory
 
 SUMMARIES = ("session_summary", "rollup")
@@ -38,7 +39,8 @@ def chunk_mark(passage: Passage) -> str:
 
 def chunk_text(passage: Passage) -> str:
     """Return a chunk with its citation mark, file, page and heading."""
-    page = "" if passage.page is None else f", page {passage.page}"
+    pages = on_pages(passage.page, passage.last_page)
+    page = f", {pages}" if pages else ""
     heading = "" if passage.heading is None else f", {line(passage.heading)}"
     return f"[{chunk_mark(passage)}] {line(passage.filename)}{page}{heading}\n{passage.text.strip()}"
 
@@ -54,6 +56,7 @@ def chunk_citation(passage: Passage) -> Citation:
         filename=passage.filename,
         chunk_index=passage.chunk_index,
         page=passage.page,
+        last_page=passage.last_page,
     )
 
 

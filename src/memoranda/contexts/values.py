@@ -185,6 +185,7 @@ class Citation(msgspec.Struct, kw_only=True):
     filename: str | None = None
     chunk_index: int | None = None
     page: int | None = None
+    last_page: int | None = None
 
 
 class ContextPiece(msgspec.Struct, kw_only=True):

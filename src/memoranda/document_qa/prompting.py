@@ -15,6 +15,7 @@ from memoranda.knowledge.values import Passage
 from memoranda.providers.chat.base import Message, Source
 from memoranda.providers.chat.extractive import NOTHING_TO_QUOTE
 from memoranda.providers.chat.quoting import best
+from memoranda.text.prompts import on_pages
 from memoranda.text.tokens import count
 
 RULES = (
@@ -144,7 +145,7 @@ def prompt(
 
 
 def _passage(at: int, passage: Passage) -> Piece:
-    where = [f"page {passage.page}"] if passage.page is not None else []
+    where = [pages] if (pages := on_pages(passage.page, passage.last_page)) else []
     where += [" ".join(passage.heading.split())] if passage.heading else []
     place = f" ({', '.join(where)})" if where else ""
     name = f"[{citation(passage.file_id, passage.chunk_index)}] {passage.filename}{place}"
@@ -208,6 +209,7 @@ def chunks_shown(passages: Sequence[Passage], answer: str) -> list[SourceChunk]:
             preview=preview(passage.text),
             score=passage.score,
             page=passage.page,
+            last_page=passage.last_page,
             heading=passage.heading,
             cited=(passage.file_id, passage.chunk_index) in cited,
         )

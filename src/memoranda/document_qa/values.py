@@ -78,6 +78,7 @@ class SourceChunk(msgspec.Struct, kw_only=True, rename="camel"):
     preview: str
     score: float
     page: int | None = None
+    last_page: int | None = None
     heading: str | None = None
     cited: bool = False
 

@@ -15,7 +15,7 @@ def text_of(c: Connection, tenant: str, file: AttachedRow) -> str:
     if file.status != "completed":
         return ""
     rows = c.all("chunks_between", [tenant, file.seq, 0, file.chunk_count])
-    return joined([(0, ""), *((start, content) for _, start, _, _, _, content in rows)])
+    return joined([(0, ""), *((start, content) for _, start, _, _, _, content, *_ in rows)])
 
 
 def chunks_of(

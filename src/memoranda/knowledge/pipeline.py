@@ -44,7 +44,7 @@ READ = 1_000
 RETRY_AFTER = 5.0
 """Seconds until a file is tried again whose embedding model does not answer; no other file is read meanwhile."""
 AWAY = "waits for the embedding model, which does not answer"
-PLACE = ("tenant_id", "seq", "attached", "idx", "start", "stop", "tokens", "page", "heading")
+PLACE = ("tenant_id", "seq", "attached", "idx", "start", "stop", "tokens", "page", "last_page", "heading")
 
 
 class Gone(Exception):
@@ -144,7 +144,7 @@ class Pipeline:
         def read(c: Connection) -> bool:
             count = c.one("count_attached", [tenant, attached])
             for at in range(0, int(count[0]) if count else 0, READ):
-                for index, start, stop, _, _, content in c.all(
+                for index, start, stop, _, _, content, *_ in c.all(
                     "chunks_between", [tenant, attached, at, at + READ - 1]
                 ):
                     if index >= len(places) or (start, stop) != (places[index].start, places[index].end):
@@ -264,7 +264,7 @@ class Pipeline:
             [
                 (
                     run.tenant, outcome.row.seq, row.seq, index, place.start, place.end, place.tokens, place.page,
-                    place.heading,
+                    place.last_page, place.heading,
                 )
                 for index, outcome, place in zip(some, outcomes, places[some.start : some.stop], strict=True)
                 if outcome.created

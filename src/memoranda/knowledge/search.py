@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -73,12 +74,23 @@ class Place(msgspec.Struct):
     start: int
     end: int
     page: int | None
+    last_page: int | None
     heading: str | None
     store_id: str
     file_id: str
     attributes: str
     title: str | None
     filename: str
+
+
+class _Part(NamedTuple):
+    """A part of a file: its text, characters and pages."""
+
+    text: str
+    start: int
+    end: int
+    page: int | None
+    last_page: int | None
 
 
 class Searching:
@@ -267,9 +279,9 @@ class Searching:
     def _passage(self, query: PassageQuery, best: Best, place: Place, score: float) -> Passage:
         at = best.at
         assert at is not None
-        text, start, end = best.row.content, place.start, place.end
+        part = _Part(best.row.content, place.start, place.end, place.page, place.last_page)
         if query.neighbours or query.section:
-            text, start, end = self._widened(query, best, place)
+            part = self._widened(query, best, place) or part
         return Passage(
             vector_store_id=place.store_id,
             file_id=place.file_id,
@@ -277,19 +289,20 @@ class Searching:
             attributes=msgspec.json.decode(place.attributes),
             score=score,
             similarity=best.similarity,
-            text=text,
+            text=part.text,
             chunk_id=best.row.id,
             chunk_index=place.index,
-            start=start,
-            end=end,
-            page=place.page,
+            start=part.start,
+            end=part.end,
+            page=part.page,
+            last_page=part.last_page,
             heading=place.heading,
             title=place.title,
             explanation=self._core.recall.explain(best.result, at) if query.explain else None,
         )
 
-    def _widened(self, query: PassageQuery, best: Best, place: Place) -> tuple[str, int, int]:
-        """Return the chunk with its neighbours, or with the rest of its section: text, start and end."""
+    def _widened(self, query: PassageQuery, best: Best, place: Place) -> _Part | None:
+        """Return the chunk with its neighbours, or with the rest of its section; None if it is gone."""
         reach = query.neighbours
         if query.section:
             reach = max(reach, min(200, query.section_tokens // 20))
@@ -299,8 +312,9 @@ class Searching:
         if query.section:
             near = sorted({*near, *_section(rows, place, query.section_tokens)})
         if not near:
-            return best.row.content, place.start, place.end
-        return joined((row[1], row[5]) for row in near), near[0][1], near[-1][2]
+            return None
+        text = joined((row[1], row[5]) for row in near)
+        return _Part(text, near[0][1], near[-1][2], near[0][6], near[-1][7])
 
 
 def _all(name: str, params: Sequence[object]) -> Callable[[Connection], list[Row]]:

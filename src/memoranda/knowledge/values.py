@@ -113,13 +113,14 @@ class FileError(msgspec.Struct, kw_only=True):
 
 class Chunk(msgspec.Struct, kw_only=True):
     """One chunk of a file in a store: its place among the chunks (from 0), the characters of the file's text that it
-    has, its page and heading where the reader knows them, and its length in tokens."""
+    has, the pages that it begins and ends on and its heading where the reader knows them, and its length in tokens."""
 
     id: str
     index: int
     start: int
     end: int
     page: int | None
+    last_page: int | None
     heading: str | None
     tokens: int
     content: str
@@ -215,7 +216,7 @@ class PassageFields(TypedDict, total=False):
 class Passage(msgspec.Struct, kw_only=True):
     """A chunk that was found. `score`, 0 to 1, falls from hit to hit: the best similarity from this rank on down.
     `similarity` is the chunk's own, None when only words answered. `start` and `end` are characters of the file's
-    extracted text."""
+    extracted text; `page` and `last_page` are the pages that they are on."""
 
     vector_store_id: str
     file_id: str
@@ -229,6 +230,7 @@ class Passage(msgspec.Struct, kw_only=True):
     start: int
     end: int
     page: int | None
+    last_page: int | None
     heading: str | None
     title: str | None
     explanation: Explanation | None = None

@@ -35,6 +35,7 @@ class FoundPassage(msgspec.Struct, kw_only=True):
     file_id: str
     filename: str
     page: int | None
+    last_page: int | None
     heading: str | None
     start: int
     end: int
@@ -64,6 +65,7 @@ async def search_documents(caller: Caller, asked: SearchDocuments) -> SearchDocu
             file_id=passage.file_id,
             filename=passage.filename,
             page=passage.page,
+            last_page=passage.last_page,
             heading=passage.heading,
             start=passage.start,
             end=passage.end,

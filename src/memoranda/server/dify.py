@@ -202,6 +202,7 @@ def _record(passage: Passage) -> DifyRecord:
         "filename": passage.filename,
         "chunk_id": passage.chunk_id,
         "page": passage.page,
+        "last_page": passage.last_page,
         "heading": passage.heading,
     }
     metadata = {**passage.attributes, **{name: value for name, value in place.items() if value is not None}}

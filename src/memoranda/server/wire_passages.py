@@ -74,7 +74,8 @@ class PassagesQuery(msgspec.Struct, kw_only=True):
 
 
 class PassagePlace(msgspec.Struct, kw_only=True):
-    """A passage: its score, and where it is. `start` and `end` are characters of the file's text."""
+    """A passage: its score, and where it is. `start` and `end` are characters of the file's text, `page` and
+    `last_page` the pages that they are on."""
 
     file_id: str
     filename: str
@@ -87,6 +88,7 @@ class PassagePlace(msgspec.Struct, kw_only=True):
     start: int
     end: int
     page: int | None
+    last_page: int | None
     heading: str | None
     title: str | None
     explanation: Explanation | UnsetType = UNSET

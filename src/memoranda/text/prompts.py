@@ -24,11 +24,18 @@ DOCUMENTS = "Documents:"
 RECENT = "Recent messages:"
 
 
+def on_pages(first: int | None, last: int | None) -> str:
+    """Return "page 3" or "pages 3-4"; empty if the pages are not known."""
+    if first is None:
+        return ""
+    return f"page {first}" if last is None or last <= first else f"pages {first}-{last}"
+
+
 def passage(
     number: int,
     filename: str,
     text: str,
-    page: int | None = None,
+    pages: str = "",
     heading: str | None = None,
     *,
     file_id: str = "",
@@ -36,7 +43,7 @@ def passage(
 ) -> str:
     """Return a passage for the prompt: its number, source, score and text."""
     details = [
-        None if page is None else f"page {page}",
+        pages,
         _line(heading) if heading else None,
         file_id or None,
         None if score is None else f"score {score:.2f}",

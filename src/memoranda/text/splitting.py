@@ -32,12 +32,14 @@ class Chunking(msgspec.Struct, frozen=True, kw_only=True):
 
 class ChunkPlace(msgspec.Struct, frozen=True):
     """Characters [start, end) of a document's text, which are `tokens` tokens by themselves. `page` is the one that the
-    chunk begins on. `heading` is the path of headings in force where it begins, or else the first heading inside."""
+    chunk begins on, `last_page` the one that it ends on. `heading` is the path of headings in
+    force where it begins, or else the first heading inside."""
 
     start: int
     end: int
     tokens: int
     page: int | None = None
+    last_page: int | None = None
     heading: str | None = None
 
 
@@ -107,6 +109,7 @@ def _placed(
             continue
         first = chunk.start + len(content) - len(content.lstrip())
         page = bisect_right(page_starts, first) - 1
+        last_page = bisect_right(page_starts, chunk.start + len(content.rstrip()) - 1) - 1
         above = bisect_right(heading_starts, first) - 1
         if above < 0 and headings and heading_starts[0] < chunk.end:
             above = 0
@@ -116,6 +119,7 @@ def _placed(
                 chunk.end,
                 chunk.tokens,
                 pages[page].number if page >= 0 else None,
+                pages[last_page].number if last_page >= 0 else None,
                 paths[above] if above >= 0 else None,
             )
         )

@@ -17,7 +17,7 @@ from memoranda.store.rows import CHUNK, Record
 from memoranda.store.validation import Draft
 from memoranda.text.hashing import digest
 
-PLACE = ("tenant_id", "seq", "attached", "idx", "start", "stop", "tokens", "page", "heading")
+PLACE = ("tenant_id", "seq", "attached", "idx", "start", "stop", "tokens", "page", "last_page", "heading")
 
 
 class ChunkLine(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -30,6 +30,7 @@ class ChunkLine(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     stop: Place
     tokens: Place
     page: Place | None = None
+    last_page: Place | None = None
     heading: str | None = None
     id: Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
     header: str | None = None
@@ -148,7 +149,7 @@ def place_chunks(tenant: str, ours: Sequence[Ours], c: Connection, outcomes: lis
         [
             (
                 tenant, outcome.row.seq, attachment.seq, line.idx, line.start, line.stop, line.tokens, line.page,
-                line.heading,
+                line.last_page, line.heading,
             )
             for outcome, (line, attachment) in zip(outcomes, ours, strict=True)
             if outcome.created

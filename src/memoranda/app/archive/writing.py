@@ -142,7 +142,7 @@ class _Writer:
             after = rows[-1].seq
 
     def _chunks(self, c: Connection) -> Iterator[bytes]:
-        places = ("store_id", "file_id", "idx", "start", "stop", "tokens", "page", "heading")
+        places = ("store_id", "file_id", "idx", "start", "stop", "tokens", "page", "last_page", "heading")
         columns = ", ".join(f"{'s' if name.endswith('_id') else 'c'}.{name}" for name in places)
         select = (
             f"SELECT c.attached, {columns}, {', '.join('m.' + name for name in COLUMNS.split(', '))} FROM chunks c"

@@ -213,7 +213,7 @@ def _block(number: int, passage: Passage, text: str | None = None) -> str:
         number,
         passage.filename,
         passage.text if text is None else text,
-        passage.page,
+        prompts.on_pages(passage.page, passage.last_page),
         passage.heading,
         file_id=passage.file_id,
         score=passage.score,
@@ -242,5 +242,6 @@ def _result(passage: Passage) -> dict[str, Any]:
         "text": passage.text,
         "attributes": passage.attributes,
         "page": passage.page,
+        "last_page": passage.last_page,
         "heading": passage.heading,
     }

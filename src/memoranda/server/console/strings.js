@@ -494,7 +494,7 @@ export const t = {
     download: "Download",
     noText: "There is no text: the file is not indexed.",
     passageMissing: "The passage is not in the text any more.",
-    page: /** @param {number} n */ (n) => `page ${n}`,
+    pages: /** @param {{ page: number | null, last_page: number | null }} at */ ({ page, last_page }) => (page === null ? "" : last_page === null || last_page === page ? `page ${page}` : `pages ${page}–${last_page}`),
     pageTab: "Page",
     pageOf: /** @param {number} page @param {number} pages */ (page, pages) => `Page ${page} of ${pages}`,
     previousPage: "Previous",

@@ -77,7 +77,7 @@ export interface Version { memory: Memory; begins: string | null; ends: string |
 export interface Citation {
   mark: string | null; ids: string[]; kind: string | null; source: string | null; session_id: string | null;
   channel_id: string | null; started_at: string | null; ended_at: string | null; vector_store_id: string | null;
-  file_id: string | null; filename: string | null; chunk_index: number | null; page: number | null;
+  file_id: string | null; filename: string | null; chunk_index: number | null; page: number | null; last_page: number | null;
 }
 export interface Piece {
   part: string; id: string; kind: string; text: string; tokens: number; cut: boolean; score: number;
@@ -108,12 +108,12 @@ export interface StoreFile {
   filename: string; bytes: number; chunk_count: number; title: string | null; notes: string[];
 }
 export interface Chunk {
-  id: string; index: number; start: number; end: number; page: number | null; heading: string | null; tokens: number; content: string;
+  id: string; index: number; start: number; end: number; page: number | null; last_page: number | null; heading: string | null; tokens: number; content: string;
 }
 export interface FileContent { data: { type: string; text: string }[] }
 export interface Passage {
   file_id: string; filename: string; score: number; attributes: Record<string, unknown>; content: { type: string; text: string }[];
-  chunk_index: number; chunk_id: string; vector_store_id: string; page: number | null; heading: string | null;
+  chunk_index: number; chunk_id: string; vector_store_id: string; page: number | null; last_page: number | null; heading: string | null;
   title: string | null; start: number; end: number; similarity: number | null;
 }
 export interface PassagePage {
@@ -121,7 +121,7 @@ export interface PassagePage {
 }
 export interface Model { id: string; dimensions: number | null }
 export interface FileResult {
-  file_id: string; filename: string; score: number; text: string; page: number | null; heading: string | null; number: number;
+  file_id: string; filename: string; score: number; text: string; page: number | null; last_page: number | null; heading: string | null; number: number;
 }
 export interface Annotation {
   type: string; file_id: string; filename: string; text: string; start_index: number; end_index: number;

@@ -71,7 +71,7 @@ function Sources({ turn, last, cite }) {
         <div><a class="source-name" href=${citeOf(turn, result.number)}>${result.filename}</a>
           <span class="source-meta"><${Badge} tone="good">${t.ask.document}<//>
             ${cited.has(result.number) && html`<${Badge} tone="accent">${t.ask.cited}<//>`}
-            <span class="quiet">${[result.page !== null && t.knowledge.page(result.page), result.heading, result.score.toFixed(2)].filter(Boolean).join(" · ")}</span></span>
+            <span class="quiet">${[t.knowledge.pages(result), result.heading, result.score.toFixed(2)].filter(Boolean).join(" · ")}</span></span>
           <p class="source-text">${result.text}</p></div>
       </li>`)}
       ${turn.memories.map((memory) => html`<${MemorySource} key=${memory.id} memory=${memory} />`)}

@@ -23,7 +23,7 @@ function One({ chunk, pdf }) {
   return html`<li class="piece">
     <header><strong>${t.knowledge.chunk(chunk.index)}</strong>
       ${chunk.heading && html`<span>${chunk.heading}</span>`}
-      ${chunk.page !== null && html`<span class="quiet">${t.knowledge.page(chunk.page)}</span>`}
+      ${chunk.page !== null && html`<span class="quiet">${t.knowledge.pages(chunk)}</span>`}
       <span class="spring" /><span class="quiet">${t.tokens(chunk.tokens)}</span></header>
     <p class="piece-text">${chunk.content}</p>
     <footer><a href=${addressWith({ tab: chunk.page === null ? null : "text", start: chunk.start, end: chunk.end })}>${t.knowledge.showInText}</a>

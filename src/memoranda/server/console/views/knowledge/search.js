@@ -37,7 +37,7 @@ function Hit({ passage, query, open }) {
   const { vector_store_id: store, file_id: file, start, end, page, heading } = passage;
   return html`<li class=${`hit ${open ? "current" : ""}`}>
     <header><a data-main class="hit-name" href=${address("knowledge", { store, q: query, file, start, end, page: isPdf(passage.filename) ? page : null })} aria-current=${open ? "true" : null}>${passage.filename}</a>
-      <span class="quiet hit-place">${[page !== null && t.knowledge.page(page), heading, t.knowledge.chunk(passage.chunk_index)].filter(Boolean).join(" · ")}</span></header>
+      <span class="quiet hit-place">${[t.knowledge.pages(passage), heading, t.knowledge.chunk(passage.chunk_index)].filter(Boolean).join(" · ")}</span></header>
     <p class="passage-text">${marked(passage.content.map((one) => one.text).join("\n"), query)}</p>
     <div class="hit-bars"><${ScoreBar} compact label=${t.scores.score} value=${passage.score} tone="total" />
       <${ScoreBar} compact label=${t.knowledge.similarity} value=${passage.similarity} tone="vector" /></div>
