@@ -55,6 +55,10 @@ MOST_REFS = 1_000
 """The most sources of one memory. Each is a row of its own, written on the one writing thread of all tenants."""
 
 
+MOST_LEVELS = 64
+"""The most levels of objects and lists in metadata, one within the other."""
+
+
 MOST_TEXTS = 2_048
 """The most texts of one request to embed."""
 
@@ -341,8 +345,16 @@ def metadata_text(metadata: Any, where: str, bounds: Bounds) -> str:
         raise InvalidInput(where, f"is longer than {bounds.metadata_bytes} bytes as JSON")
     if _NUL.search(text):
         raise InvalidInput(where, "holds a NUL character; remove it")
+    if _deeper(metadata, MOST_LEVELS):
+        raise InvalidInput(where, f"is nested more than {MOST_LEVELS} levels deep; keep what is inside as a string")
     _check_survives(metadata, text, where)
     return text
+
+
+def _deeper(value: Any, levels: int) -> bool:
+    """Return True if a value has more levels of objects and lists."""
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else None
+    return inside is not None and (levels == 0 or any(_deeper(item, levels - 1) for item in inside))
 
 
 def _check_survives(metadata: dict[str, Any], text: str, where: str) -> None:

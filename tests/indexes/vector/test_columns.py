@@ -23,7 +23,17 @@ VALUES = st.one_of(
     st.integers(2**53 - 2, 2**53 + 2),
     st.floats(width=16),
     st.text(max_size=2),
-    st.lists(st.one_of(st.none(), st.booleans(), st.integers(0, 2), st.text(max_size=1)), max_size=3),
+    st.lists(
+        st.one_of(
+            st.none(),
+            st.booleans(),
+            st.integers(0, 2),
+            st.integers(2**53, 2**53 + 1),
+            st.text(max_size=1),
+            st.lists(st.integers(2**53, 2**53 + 1), max_size=1),
+        ),
+        max_size=3,
+    ),
 )
 ROWS = st.lists(st.dictionaries(st.sampled_from("ab"), VALUES), min_size=1, max_size=30)
 
@@ -43,6 +53,14 @@ def same(columns: Columns, rows: list[dict[str, Any]], probes: list[Any]) -> Non
             mask = columns.mask(where, len(rows))
             passing = [True] * len(rows) if mask is None else mask.tolist()
             assert passing == [matches(where, row) for row in rows], where
+
+
+def test_lists_within_lists_equal_nothing_however_deep_they_are() -> None:
+    deep: list[Any] = [1]
+    for _ in range(5_000):
+        deep = [deep]
+    rows = [{"a": deep}, {"a": [deep, 2]}, {"a": 2}]
+    same(made(rows, 1), rows, PROBES)
 
 
 PROBES = [None, True, 0, 1, 2.0, 2**53, 2**53 + 1, "", "a", "0"]

@@ -60,8 +60,9 @@ def bound(op: str, value: float) -> tuple[str, float]:
 
 
 def _huge(value: object) -> bool:
+    """Return True for a whole number that no float is, and for a list of one. Lists within lists equal nothing."""
     if isinstance(value, list | tuple):
-        return any(_huge(item) for item in value)
+        return any(_huge(item) for item in value if not isinstance(item, list | tuple))
     return isinstance(value, int) and not -EXACT <= value <= EXACT
 
 
