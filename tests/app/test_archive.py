@@ -229,7 +229,10 @@ def test_another_tenant_and_another_user(
         elsewhere = rc.archives.import_from(path, user_id="bob")
         assert created(elsewhere) == 0
         assert {each.reason for each in elsewhere.skipped if each.failed} >= {
-            "has the id of something else that is here"
+            "is here already, in another scope"
+        }
+        assert not {"session", "message", "memory"} & {
+            kind for kind, tally in elsewhere.imported.items() if tally.present
         }
         assert content(tmp_path / "after.zip") == content(tmp_path / "before.zip")
         assert rc.knowledge.stores.search(store, "what boils water?").data

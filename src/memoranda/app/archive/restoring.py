@@ -14,6 +14,7 @@ from memoranda.app.archive.chunks import ChunkLine, attached_here, chunk_drafts,
 from memoranda.app.archive.lines import Fields, row_of
 from memoranda.app.archive.reading import ArchiveFile
 from memoranda.app.archive.rows import (
+    ELSEWHERE,
     GONE,
     TAKEN,
     restore_summaries,
@@ -158,7 +159,7 @@ class Restoring:
         self.report.count(table.what, [True] * len(done.created) + [False] * len(done.present))
 
     def _written(self, table: Table, rows: list[Fields], c: Connection, *, dry: bool) -> Any:
-        return write_rows(c, self._core, self._tenant, table, rows, dry=dry)
+        return write_rows(c, self._core, self._tenant, table, rows, dry=dry, moved=self._place)
 
     def _belongs_to_refused(self, table: Table, row: Fields) -> bool:
         owners = {**table.parents, **table.groups}
@@ -294,9 +295,10 @@ class Restoring:
         fresh, present = [], 0
         for draft in drafts:
             other = here.get(draft.row.id)
-            if draft.row.dedup_key in known or (
-                other is not None and other.created_at == draft.row.created_at
-            ):
+            same = other is not None and other.created_at == draft.row.created_at
+            if same and any(getattr(other, name) != getattr(draft.row, name) for name in self._place):
+                self._skip("memory", ELSEWHERE, draft.row.id, failed=True)
+            elif same or draft.row.dedup_key in known:
                 present += 1
             elif other is not None:
                 self._skip("memory", TAKEN, draft.row.id, failed=True)

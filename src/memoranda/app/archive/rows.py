@@ -4,7 +4,7 @@ the archive."""
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import msgspec
@@ -35,6 +35,7 @@ from memoranda.text.json import compact_json
 Fields = dict[str, Any]
 GONE = "belongs to what is not restored"
 TAKEN = "has the id of something else that is here"
+ELSEWHERE = "is here already, in another scope"
 TAKEN_PATH = "has the path of another memory that is here, or one above or below it"
 CASTS = {"week": "BIGINT", "first": "BIGINT", "seq": "BIGINT", "through": "BIGINT"}
 """Types of key columns that are no text."""
@@ -49,23 +50,37 @@ class Written(msgspec.Struct):
 
 
 def write_rows(
-    c: Connection, core: Core, tenant: str, table: Table, rows: Sequence[Fields], *, dry: bool
+    c: Connection,
+    core: Core,
+    tenant: str,
+    table: Table,
+    rows: Sequence[Fields],
+    *,
+    dry: bool,
+    moved: Collection[str] = (),
 ) -> Written:
-    """Insert rows that are missing; with `dry`, only report them."""
+    """Insert rows that are missing; with `dry`, only report them. `moved` are the columns of the scope that the rows
+    were moved to: a row of another scope is not the same."""
     done = Written()
+    scope = [name for name in table.places if name in moved]
+    same = (*table.same, *scope)
     _resolve(c, tenant, table, rows, done, dry)
     left = [at for at in range(len(rows)) if at not in done.refused]
     if not dry:
         _without_orphans(c, tenant, table, rows, left, done)
-    there = _there(c, tenant, table, [rows[at] for at in left if at not in done.refused])
+    there = _there(c, tenant, table, [rows[at] for at in left if at not in done.refused], same)
     places: dict[tuple[Any, ...], int] = {}
     for at in left:
         key = tuple(rows[at].get(name) for name in table.key)
         if at in done.refused:
             continue
         if key in there:
-            same = there[key] == tuple(rows[at][name] for name in table.same)
-            done.present.append(at) if same else done.refused.update({at: TAKEN})
+            other, own = there[key], tuple(rows[at][name] for name in same)
+            if other == own:
+                done.present.append(at)
+            else:
+                size = len(table.same)
+                done.refused[at] = ELSEWHERE if other[:size] == own[:size] else TAKEN
         elif key in places:
             done.present.append(at)
         else:
@@ -110,15 +125,15 @@ def _without_orphans(
 
 
 def _there(
-    c: Connection, tenant: str, table: Table, rows: Sequence[Fields]
+    c: Connection, tenant: str, table: Table, rows: Sequence[Fields], same: Sequence[str]
 ) -> dict[tuple[Any, ...], tuple[Any, ...]]:
-    """Return the fields that distinguish rows of the same key, by key."""
+    """Return the fields `same`, which distinguish rows of the same key, by key."""
     if not rows:
         return {}
     wanted = ", ".join(f"CAST(? AS {CASTS.get(name, 'TEXT')})" for name in table.key)
     keys = [row[name] for row in rows for name in table.key]
     existing = c.select(
-        f"SELECT {', '.join((*table.key, *table.same))} FROM {table.name}"
+        f"SELECT {', '.join((*table.key, *same))} FROM {table.name}"
         f" WHERE tenant_id = ? AND ({', '.join(table.key)}) IN (VALUES {', '.join([f'({wanted})'] * len(rows))})",
         [tenant, *keys],
     )
