@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import memoranda
 from memoranda.app.blocking import BlockingMemoranda
 from memoranda.app.history_import import BATCH, ImportOptions, Observe, Write, importing, run
-from memoranda.app.history_report import HistoryImported
+from memoranda.app.history_report import HistoryImported, Stored
 from memoranda.errors import InvalidInput
 from memoranda.types import Memory
 from support.exports import SAMPLES, Sample, chatgpt_conversation, chatgpt_node, jsonl, packed, write
@@ -64,6 +64,35 @@ def test_twice_changes_nothing_and_the_report_is_exact(
     assert dry.dry_run
     assert {kind: tally.created for kind, tally in first.imported.items()} == one.imported
     assert {kind: tally.present for kind, tally in again.imported.items()} == one.imported
+
+
+@pytest.mark.parametrize("source", ["zep", "mem0"])
+def test_what_ended_in_the_other_system_ends_here(source: str, rc: BlockingMemoranda, tmp_path: Path) -> None:
+    def export(end: str | None) -> Path:
+        if source == "mem0":
+            memory = {"id": "e1", "memory": "Ann works at X", "user_id": "ann", "expiration_date": end}
+            data: dict[str, Any] = {"results": [memory]}
+        else:
+            nodes = {"source_node_uuid": "n1", "target_node_uuid": "n2", "name": "WORKS_AT"}
+            edge = {
+                "uuid": "e1",
+                "fact": "Ann works at X",
+                "created_at": "2024-01-01T00:00:00Z",
+                "invalid_at": end,
+            }
+            data = {"edges": [edge | nodes], "nodes": [], "episodes": []}
+        path = tmp_path / "export.json"
+        path.write_text(json.dumps(data))
+        return path
+
+    rc.import_history(export(None))
+    (id_,) = [memory.id for memory in rc.memories.list(kinds=["note", "fact"]).data]
+    for ended in (1, 0):
+        (tally,) = rc.import_history(export("2025-01-01T00:00:00Z")).imported.values()
+        assert (tally.created, tally.present, tally.ended) == (0, 1, ended)
+        assert rc.memories.get(id_).invalid_at == datetime(2025, 1, 1, tzinfo=UTC)
+    rc.import_history(export(None))
+    assert rc.memories.get(id_).invalid_at is not None
 
 
 def test_conversations_become_sessions_with_their_ids_and_dates(
@@ -214,11 +243,11 @@ def test_values_of_wrong_types_never_end_an_import(
             except ValueError:
                 files[name] = content.replace("coffee", str(by).encode("utf-8", "replace").decode())
 
-    def perform(write: Write) -> list[bool]:
+    def perform(write: Write) -> list[Stored]:
         sent = write.messages if isinstance(write, Observe) else write.memories
         assert msgspec.json.encode(write)
         assert all(each["content"] for each in sent)
-        return [True] * len(sent)
+        return ["created"] * len(sent)
 
     path = packed(files, "folder", tmp_path_factory.mktemp("spoiled"))
     assert msgspec.json.encode(run(importing(path, ImportOptions(format=one.format)), perform))

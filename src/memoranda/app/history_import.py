@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from memoranda.app.history_report import HistoryImported
+from memoranda.app.history_report import HistoryImported, Stored
 from memoranda.errors import Conflict, InvalidInput, MemorandaError, QuotaExceeded
 from memoranda.importers.databases import Remote, is_url
 from memoranda.importers.fields import storable
@@ -21,11 +22,11 @@ from memoranda.importers.formats import ARCHIVE, FORMATS, OWN, format_of
 from memoranda.importers.sources import Source
 from memoranda.importers.values import Conversation, Entry, Item, Message, Skipped
 from memoranda.memories.transfer import place_of
-from memoranda.sessions.values import Around
+from memoranda.sessions.values import Around, Observed
 from memoranda.storage.data_lock import refuse_live_database
 from memoranda.store.validation import check_name
 from memoranda.text.hashing import digest
-from memoranda.types import MAX_ID_CHARS
+from memoranda.types import MAX_ID_CHARS, Added
 
 BATCH = 200
 """The most messages or memories in one write."""
@@ -61,9 +62,9 @@ class Add(NamedTuple):
 
 
 Write: TypeAlias = Observe | Add
-Import: TypeAlias = Generator[Write, list[bool] | None, HistoryImported]
-"""An import: a generator that yields writes; it is sent for each part whether it is new, or thrown the error."""
-Storing: TypeAlias = Generator[Write, list[bool] | None, list[bool]]
+Import: TypeAlias = Generator[Write, Sequence[Stored] | None, HistoryImported]
+"""An import: a generator that yields writes; it is sent what became of each part, or thrown the error."""
+Storing: TypeAlias = Generator[Write, Sequence[Stored] | None, Sequence[Stored]]
 
 
 class Piece(NamedTuple):
@@ -120,7 +121,7 @@ def _items(path: str | Path, name: str, options: ImportOptions) -> Iterator[Iter
         yield read_url(Remote(str(path), options.fields))
 
 
-def advance(work: Import, reply: list[bool] | MemorandaError | None) -> Write | HistoryImported:
+def advance(work: Import, reply: Sequence[Stored] | MemorandaError | None) -> Write | HistoryImported:
     """Return the next write of an import, or its report, after the reply to the last write."""
     try:
         return work.throw(reply) if isinstance(reply, MemorandaError) else work.send(reply)
@@ -129,13 +130,13 @@ def advance(work: Import, reply: list[bool] | MemorandaError | None) -> Write | 
         return report
 
 
-def run(work: Import, perform: Callable[[Write], Sequence[bool]]) -> HistoryImported:
+def run(work: Import, perform: Callable[[Write], Sequence[Stored]]) -> HistoryImported:
     """Return the report of an import whose writes `perform` carries out."""
     step = advance(work, None)
     while not isinstance(step, HistoryImported):
-        reply: list[bool] | MemorandaError
+        reply: Sequence[Stored] | MemorandaError
         try:
-            reply = [*perform(step)]
+            reply = perform(step)
         except MemorandaError as exc:
             reply = exc
         step = advance(work, reply)
@@ -155,7 +156,7 @@ class _Writer:
         self._entries: dict[str, list[Piece]] = {}
         self._waiting = 0
 
-    def conversation(self, item: Conversation) -> Generator[Write, list[bool] | None, None]:
+    def conversation(self, item: Conversation) -> Generator[Write, Sequence[Stored] | None, None]:
         """Store the messages of a conversation."""
         if not item.messages:
             self._report.skip(
@@ -167,16 +168,16 @@ class _Writer:
             self._report.count_read("message", len(item.messages))
             return
         around = self._around(item)
-        created: list[bool] = []
+        stored: list[Stored] = []
 
         def write(pieces: Sequence[Piece]) -> Write:
             return Observe([piece.fields for piece in pieces], around)
 
         for batch in _batches(self._messages(item)):
-            created += yield from self._stored("message", batch, write)
-        self._report.count("message", created)
-        if created:
-            self._report.count("conversation", [all(created)])
+            stored += yield from self._stored("message", batch, write)
+        self._report.count_stored("message", stored)
+        if stored:
+            self._report.count("conversation", [{*stored} == {"created"}])
 
     def _around(self, item: Conversation) -> Around:
         place = self._place or {}
@@ -223,7 +224,7 @@ class _Writer:
             pieces.append(Piece(fields, _where(item, message)))
         return pieces
 
-    def entry(self, item: Entry) -> Generator[Write, list[bool] | None, None]:
+    def entry(self, item: Entry) -> Generator[Write, Sequence[Stored] | None, None]:
         """Store a memory, together with others of its kind."""
         if self._options.dry_run:
             self._report.count_read(item.kind, 1)
@@ -234,15 +235,15 @@ class _Writer:
         if len(pieces) >= BATCH or self._waiting > BATCH_CHARS:
             yield from self.flush()
 
-    def flush(self) -> Generator[Write, list[bool] | None, None]:
+    def flush(self) -> Generator[Write, Sequence[Stored] | None, None]:
         """Store the memories that are buffered for a batch of their kind."""
         waiting, self._entries, self._waiting = self._entries, {}, 0
         for kind, pieces in waiting.items():
             for batch in _batches(pieces):
-                created = yield from self._stored(
+                stored = yield from self._stored(
                     kind, batch, lambda some: Add([piece.fields for piece in some])
                 )
-                self._report.count(kind, created)
+                self._report.count_stored(kind, stored)
 
     def _memory(self, item: Entry) -> dict[str, Any]:
         own = {"user_id": item.user_id, "agent_id": item.agent_id, "session_id": item.session_id}
@@ -269,7 +270,7 @@ class _Writer:
     def _stored(
         self, kind: str, pieces: Sequence[Piece], write: Callable[[Sequence[Piece]], Write]
     ) -> Storing:
-        """Return for each piece that could be stored whether it is new. Refused pieces are isolated by halving, and
+        """Return what became of each piece that could be stored. Refused pieces are isolated by halving, and
         reported."""
         try:
             return (yield write(pieces)) or []
@@ -283,7 +284,26 @@ class _Writer:
                 return []
         half = len(pieces) // 2
         first = yield from self._stored(kind, pieces[:half], write)
-        return first + (yield from self._stored(kind, pieces[half:], write))
+        return [*first, *(yield from self._stored(kind, pieces[half:], write))]
+
+
+def states(outcomes: Sequence[Added | Observed]) -> list[Stored]:
+    """Return what became of the parts of a write."""
+    return ["created" if outcome.created else "present" for outcome in outcomes]
+
+
+def new_ends(memories: Sequence[dict[str, Any]], added: Sequence[Added]) -> dict[int, datetime]:
+    """Return, by place, when memories have ended that were there already and hold: another system ended them since the
+    last import. One whose versions changed here stays as it is."""
+    return {
+        place: fields["invalid_at"]
+        for place, (fields, outcome) in enumerate(zip(memories, added, strict=True))
+        if "invalid_at" in fields
+        and not outcome.created
+        and outcome.memory.id == fields["id"]
+        and outcome.memory.invalid_at is None
+        and not outcome.memory.metadata.get("changes")
+    }
 
 
 def _digest(*parts: str) -> str:

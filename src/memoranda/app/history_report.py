@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
 import msgspec
 
 from memoranda.importers.fields import storable
 from memoranda.importers.values import Skipped
 
+Stored: TypeAlias = Literal["created", "present", "ended"]
+"""What became of a part: it is new, was there already, or was there and has ended since."""
 PLACES = 20
 """The most places listed for one reason."""
 PLACE_CHARS = 400
@@ -15,11 +20,13 @@ OTHER = "is left out for another reason"
 
 
 class Tally(msgspec.Struct, kw_only=True):
-    """What was read of one kind. `read` = `created` + `present`; after a dry run, `read` alone is counted."""
+    """What was read of one kind. `read` = `created` + `present`; after a dry run, `read` alone is counted. `ended` are
+    those of `present` that have ended in the other system since an earlier import, and now here, too."""
 
     read: int = 0
     created: int = 0
     present: int = 0
+    ended: int = 0
 
 
 class LeftOut(msgspec.Struct, kw_only=True):
@@ -52,12 +59,17 @@ class HistoryImported(msgspec.Struct, kw_only=True):
         """The number of items read of all kinds."""
         return sum(each.read for each in self.imported.values())
 
-    def count(self, kind: str, created: list[bool]) -> None:
-        """Count what was stored; `created` has True for each that is new."""
+    def count(self, kind: str, created: Sequence[bool], ended: int = 0) -> None:
+        """Count what was stored; `created` has True for each that is new, and `ended` of the others have ended now."""
         tally = self._tally(kind)
         tally.read += len(created)
         tally.created += sum(created)
         tally.present += len(created) - sum(created)
+        tally.ended += ended
+
+    def count_stored(self, kind: str, stored: Sequence[Stored]) -> None:
+        """Like `count`, by what became of each."""
+        self.count(kind, [state == "created" for state in stored], stored.count("ended"))
 
     def count_read(self, kind: str, number: int) -> None:
         """Count what a dry run read."""

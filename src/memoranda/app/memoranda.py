@@ -23,8 +23,8 @@ from memoranda.app.evals.evaluation import (
     SearchConfiguration,
     evaluate,
 )
-from memoranda.app.history_import import ImportOptions, Observe, Write, advance, importing
-from memoranda.app.history_report import HistoryImported
+from memoranda.app.history_import import ImportOptions, Observe, Write, advance, importing, new_ends, states
+from memoranda.app.history_report import HistoryImported, Stored
 from memoranda.app.maintenance import Upkeep
 from memoranda.app.migration import Moves
 from memoranda.concurrency.threads import Threads
@@ -245,7 +245,7 @@ class Memoranda:
         work = importing(source, options, on_progress)
         step = await self.core.threads.run(advance, work, None)
         while not isinstance(step, HistoryImported):
-            reply: list[bool] | MemorandaError
+            reply: Sequence[Stored] | MemorandaError
             try:
                 reply = await self._perform(step)
             except MemorandaError as exc:
@@ -253,10 +253,15 @@ class Memoranda:
             step = await self.core.threads.run(advance, work, reply)
         return step
 
-    async def _perform(self, write: Write) -> list[bool]:
+    async def _perform(self, write: Write) -> Sequence[Stored]:
         if isinstance(write, Observe):
-            return [outcome.created for outcome in await self.sessions.observe(write.messages, **write.place)]
-        return [outcome.created for outcome in await self.memories.add_many(write.memories)]
+            return states(await self.sessions.observe(write.messages, **write.place))
+        added = await self.memories.add_many(write.memories)
+        stored = states(added)
+        for place, at in new_ends(write.memories, added).items():
+            await self.memories.update(added[place].memory.id, invalid_at=at)
+            stored[place] = "ended"
+        return stored
 
     def agents_as(self, subject: Subject) -> Agents:
         """Return the agent profiles as another subject sees them."""

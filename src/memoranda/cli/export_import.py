@@ -197,6 +197,7 @@ def _history_lines(report: HistoryImported) -> Iterator[str]:
     for kind, tally in report.imported.items():
         counted = tally.created + tally.present
         state = f": {tally.created:,} new, {tally.present:,} were there already" if counted else ""
+        state += f", {tally.ended:,} of them have ended since" if tally.ended else ""
         yield f"  {kind:<12} {tally.read:>9,}{state}"
     for group in report.skipped:
         yield f"  not imported {group.count:>9,}  {plain(group.kind)}: {plain(group.reason)}"

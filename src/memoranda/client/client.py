@@ -19,8 +19,8 @@ from memoranda import errors
 from memoranda.app.backfills import Missing
 from memoranda.app.costs import UsageReport
 from memoranda.app.evals.evaluation import DEFAULTS, Evaluation, EvaluationQuestion, SearchConfiguration
-from memoranda.app.history_import import ImportOptions, Observe, Write, importing, run
-from memoranda.app.history_report import HistoryImported
+from memoranda.app.history_import import ImportOptions, Observe, Write, importing, new_ends, run, states
+from memoranda.app.history_report import HistoryImported, Stored
 from memoranda.client.archives import ClientArchives
 from memoranda.client.facts import ClientFacts
 from memoranda.client.knowledge import ClientKnowledge
@@ -330,10 +330,15 @@ class Client:
         )
         return run(importing(source, options, on_progress), self._perform)
 
-    def _perform(self, write: Write) -> Sequence[bool]:
+    def _perform(self, write: Write) -> Sequence[Stored]:
         if isinstance(write, Observe):
-            return [outcome.created for outcome in self.sessions.observe(write.messages, **write.place)]
-        return [outcome.created for outcome in self.add_many(write.memories)]
+            return states(self.sessions.observe(write.messages, **write.place))
+        added = self.add_many(write.memories)
+        stored = states(added)
+        for place, at in new_ends(write.memories, added).items():
+            self.update(added[place].memory.id, invalid_at=at)
+            stored[place] = "ended"
+        return stored
 
     # --- long work ---------------------------------------------------------------------------------
 

@@ -346,7 +346,9 @@ def metadata_text(metadata: Any, where: str, bounds: Bounds) -> str:
     if _NUL.search(text):
         raise InvalidInput(where, "holds a NUL character; remove it")
     if _deeper(metadata, MOST_LEVELS):
-        raise InvalidInput(where, f"is nested more than {MOST_LEVELS} levels deep; keep what is inside as a string")
+        raise InvalidInput(
+            where, f"is nested more than {MOST_LEVELS} levels deep; keep what is inside as a string"
+        )
     _check_survives(metadata, text, where)
     return text
 
