@@ -144,3 +144,28 @@ def test_more_files_than_go_at_once(
         )
         assert (again.unchanged, [one.code for one in again.failed]) == (16, ["invalid_file"] * 4)
         assert (max(calls) > 0) == retry
+
+
+def test_two_runs_at_once_leave_one_copy_of_each_file(
+    opened: blocking.BlockingMemoranda, tmp_path: Path
+) -> None:
+    knowledge = opened.knowledge
+    store = knowledge.stores.create(name="s").id
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text(f"This is {name}.")
+    paths = sorted(tmp_path.iterdir())
+    first, second = Filing(knowledge, store, How()), Filing(knowledge, store, How())
+    list_all = second._all
+    second._all = lambda state=None: list_all(state) if second._seen else iter(())  # type: ignore[method-assign]
+    assert first.run(paths, [tmp_path]).added == 2
+    done = second.run(paths, [tmp_path])  # it began before the first one had indexed anything
+    assert (done.added, done.removed) == (2, 2)
+    assert held(knowledge, store).keys() == {str(path) for path in paths}
+    for path in paths:
+        attributes = {"path": str(path), "sha256": sha256(path.read_bytes()).hexdigest()}
+        id_ = knowledge.files.upload(path.read_bytes(), path.name).id
+        knowledge.stores.attach(store, [NewStoreFile(file_id=id_, attributes=attributes)])
+    knowledge.stores.wait(store)
+    again = filed(knowledge, store, tmp_path)
+    assert (again.unchanged, again.removed) == (2, 2)
+    assert held(knowledge, store).keys() == {str(path) for path in paths}

@@ -54,6 +54,15 @@ def test_what_is_damaged_does_not_hide_the_rest() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("chunk", [1, 2, 3, 7, 1 << 20])
+def test_each_element_counts_as_one(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_stream, "CHUNK", chunk)
+    found = read(b'["a, {b}", "c\\"", null,-1.5e3 , {"a": 1}, true, {"b": 1}, "last"]')
+    assert [each.number for each in found] == list(range(1, 9))
+    assert [each.value for each in found if each.problem is None] == [{"a": 1}, {"b": 1}]
+    assert {each.problem for each in found} == {None, "is not an object"}
+
+
 def test_lines() -> None:
     raw = b'\xef\xbb\xbf{"a": 1}\n\n{"b"\n' + b"x" * 100 + b'\n{"c": 1}'
     found = list(lines(io.BytesIO(raw), 50))

@@ -215,6 +215,21 @@ def test_a_json_array_is_read_too(memories: BlockingMemories, tmp_path: Path) ->
         memories.import_from(path)
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_line(memories: BlockingMemories, tmp_path: Path) -> None:
+    assert memories.import_from([b'\xef\xbb\xbf{"content": "marked"}\n']).created == 1
+    path = tmp_path / "marked"
+    for content in (b'{"content": "in a file"}\n', b'[{"content": "in an array"}]'):
+        path.write_bytes(b"\xef\xbb\xbf" + content)
+        assert memories.import_from(path).created == 1
+
+
+def test_messages_of_sessions_are_there_already(rc: BlockingMemoranda) -> None:
+    rc.observe([{"content": "I live in Bonn.", "user_id": "ada"}], session_id="s", extraction=False)
+    rc.memories.add("a note")
+    done = rc.memories.import_from(export(rc.memories).splitlines(keepends=True))
+    assert (done.read, done.created, done.present, done.conflicts) == (2, 0, 2, [])
+
+
 def test_bare_lines_are_enough(memories: BlockingMemories) -> None:
     done = memories.import_from(
         [b'{"content": "bare"}\n', b"\n", b'{"content": "bare"}', b'{"content": "other"}']

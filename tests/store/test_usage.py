@@ -226,6 +226,7 @@ def test_who_reads_and_who_sets(shop: Shop) -> None:
             shop.limit(who, **changes)
     with pytest.raises(InvalidInput, match="since"):
         shop.rc.usage(since=date(2030, 1, 2), until=date(2030, 1, 1))
+    assert shop.rc.usage(until=date.min).since == date.min
 
 
 def test_a_day_ends_at_midnight_and_a_restart_forgets_nothing(home: Any) -> None:

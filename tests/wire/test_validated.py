@@ -269,6 +269,11 @@ def test_the_background(caller: Caller) -> None:
     path = f"/responses/{heard[0]['response']['id']}"
     assert caller.events("GET", path, params={"stream": "true"}) == heard
     assert caller.heard("GET", path, params={"stream": "true", "starting_after": "3"}) == heard[4:]
+    made = caller.create("fine")["id"]
+    for id_, last in ((heard[0]["response"]["id"], heard[-1]), (made, {"sequence_number": 9_999})):
+        after = str(last["sequence_number"])
+        params = {"stream": "true", "starting_after": after}
+        assert caller.heard("GET", f"/responses/{id_}", params=params) == []
     made = caller.create({"text": "this", "hang": True}, background=True)
     ended = caller.ask("POST", f"/responses/{made['id']}/cancel", "Response")
     assert ended["status"] == "cancelled"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import date
 
 import msgspec
 
@@ -47,7 +47,7 @@ class Costs:
         """
         named = tenant_for(self.subject, tenant, "usage")
         last = until or self._core.ledger.today()
-        first = since or last - timedelta(days=DAYS - 1)
+        first = since or date.fromordinal(max(1, last.toordinal() - DAYS + 1))
         if not 0 <= (last - first).days < MOST_DAYS:
             raise InvalidInput("since", f"must be a day before `until`, {MOST_DAYS} days at most")
         data = await self._core.ledger.spent(named, first, last)

@@ -20,7 +20,8 @@ MAX_DOCUMENT = 256 << 20
 CHUNK = 1 << 20
 _OUTSIDE = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["{}\[\]]', re.DOTALL)
 _INSIDE = re.compile(rb'\\.|"', re.DOTALL)
-_BETWEEN = b" \t\r\n,"
+_SCALAR = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^\s,"]+', re.DOTALL)
+"""What may stand between the objects of an array."""
 
 
 class Record(NamedTuple):
@@ -110,7 +111,7 @@ class _Splitter:
         return None if self._ended else "is missing: the file ends before its list does"
 
     def feed(self, chunk: bytes) -> Iterator[bytes | str]:
-        """The objects that end in this chunk; a text is the problem of an object."""
+        """The objects that end in this chunk; a text is the problem of an element."""
         data = self._tail + chunk
         start = 0  # of the object, or of what stands between objects
         at = 0
@@ -119,7 +120,7 @@ class _Splitter:
             if token in b"{[":
                 self._depth += 1
                 if self._depth == 2:
-                    yield from _stray(data[start : at - 1])
+                    yield from self._stray(data[start : at - 1])
                     start = at - 1
                 elif self._depth == 1:
                     start = at
@@ -129,14 +130,12 @@ class _Splitter:
                     yield self._object(data[start:at])
                     start = at
                 elif self._depth == 0:
-                    yield from _stray(data[start : at - 1])
+                    yield from self._stray(data[start : at - 1])
                     self._ended = True
                     start = at
         end = len(data) - len(self._tail)
-        if self._depth > 1:
+        if self._depth:
             self._keep(data[start:end])
-        elif self._depth == 1:
-            yield from _stray(data[start:end])
 
     def _structure(self, data: bytes, at: int) -> tuple[bytes, int] | None:
         """The next bracket outside of strings, and where it ends; None when the data is used up."""
@@ -168,7 +167,8 @@ class _Splitter:
         self._parts, self._size = [], 0
         return whole if size <= self._limit else f"is larger than {self._limit >> 20} MiB"
 
-
-def _stray(between: bytes) -> Iterator[str]:
-    if between.strip(_BETWEEN):
-        yield "is not an object"
+    def _stray(self, last: bytes) -> Iterator[str]:
+        """The problem of each value between two objects."""
+        between = self._object(last)
+        values = [between] if isinstance(between, str) else _SCALAR.findall(between)
+        yield from ("is not an object" for _ in values)

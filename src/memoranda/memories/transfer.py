@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import tempfile
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -140,9 +141,8 @@ def archived_line(row: Record, vectors: list[Vector] | None) -> dict[str, Any]:
 
 def _own_key(row: Record) -> str:
     """Return the dedup key of the scope and text of a row."""
-    scope = (row.user_id, row.agent_id, row.channel_id, row.session_id)
     occurred = row.occurred_at if row.dated else None
-    return dedup_key(row.kind, scope, row.role, occurred, row.content_hash, row.id)
+    return dedup_key(row.kind, _scope(row), row.role, occurred, row.content_hash, row.id)
 
 
 def write_file(path: Path, out: Iterator[bytes]) -> int:
@@ -190,10 +190,11 @@ def read_lines(source: str | Path | Iterable[bytes]) -> Iterator[bytes]:
     refuse_live_database(Path(source), "source")
     try:
         with open(source, "rb") as file:
-            first = file.read(1)
+            begins = file.read(len(BOM_UTF8) + 1)
             file.seek(0)
-            if first == b"[":
-                yield from (bytes(item) for item in msgspec.json.decode(file.read(), type=list[msgspec.Raw]))
+            if begins.removeprefix(BOM_UTF8)[:1] == b"[":
+                items = file.read().removeprefix(BOM_UTF8)
+                yield from (bytes(item) for item in msgspec.json.decode(items, type=list[msgspec.Raw]))
             else:
                 yield from file
     except OSError as exc:
@@ -228,6 +229,8 @@ async def take(
     while page := await core.threads.run(next, pages, None):
         for raw in page:
             number += 1
+            if number == 1:
+                raw = raw.removeprefix(BOM_UTF8)
             if not raw.strip():
                 continue
             if number == 1 and b'"memoranda_export"' in raw[:200]:
@@ -418,6 +421,8 @@ def _without_conflicts(
         if moved and other is not None and _elsewhere(candidate.row, other):
             free.append(_copy(candidate))
             continue
+        if other is not None and _is_same(candidate.row, other):
+            candidate.row = candidate.row._replace(dedup_key=other.dedup_key)
         taken = keys.get(candidate.row.id) if other is None else other.dedup_key
         if candidate.named and taken is not None and taken != candidate.row.dedup_key:
             done.conflicts.append(candidate.row.id)
@@ -429,16 +434,23 @@ def _without_conflicts(
 
 def _elsewhere(row: Record, other: Record) -> bool:
     """Return True if both have the same text, in two scopes."""
-    places = [
-        (record.user_id, record.agent_id, record.channel_id, record.session_id) for record in (row, other)
-    ]
-    return row.content_hash == other.content_hash and places[0] != places[1]
+    return row.content_hash == other.content_hash and _scope(row) != _scope(other)
+
+
+def _is_same(row: Record, other: Record) -> bool:
+    """Return True if both have the same kind, text and scope. The key of a message in the log is not that of its
+    line."""
+    return (row.kind, row.content_hash, _scope(row)) == (other.kind, other.content_hash, _scope(other))
+
+
+def _scope(row: Record) -> tuple[str | None, ...]:
+    return row.user_id, row.agent_id, row.channel_id, row.session_id
 
 
 def _copy(original: Draft) -> Draft:
     """Return the draft under an id of its own, which is deterministic for a memory and its scope."""
     row = original.row
-    scope = (row.user_id, row.agent_id, row.channel_id, row.session_id)
+    scope = _scope(row)
     id_ = f"mem_{digest(row.id, compact_json(scope))[:25]}"
     occurred = row.occurred_at if row.dated else None
     key = dedup_key(row.kind, scope, row.role, occurred, row.content_hash, id_)

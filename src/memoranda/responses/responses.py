@@ -285,7 +285,8 @@ def _request(request: ResponseRequest | str | None, fields: Mapping[str, Any]) -
 
 
 async def _at_once(events: list[Event]) -> AsyncIterator[list[Event]]:
-    yield events
+    if events:
+        yield events
 
 
 def _shown(row: ResponseRow, include: Sequence[str]) -> Response:

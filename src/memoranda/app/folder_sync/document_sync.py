@@ -166,9 +166,23 @@ class Filing:
                 break
             self._look(AHEAD)
         self._look(0)
+        if self.done.added or self.done.replaced:
+            self._without_twins()
         if self.done.stopped is None:
             self._gone(roots, [*unreadable, *(file.path for file in self.done.skipped)])
         return self.done
+
+    def _without_twins(self) -> None:
+        """Remove second copies of a file, which another run at the same time has indexed too: both keep the first."""
+        first: set[tuple[str, ...]] = set()
+        for file in list(self._all("completed")):
+            version = tuple(str(file.attributes.get(name)) for name in OURS)
+            if str(file.attributes.get("path")) not in self._seen:
+                continue
+            if version in first:
+                self._drop([file])
+                self.done.removed += 1
+            first.add(version)
 
     # --- one file ----------------------------------------------------------------------------------
 
@@ -207,6 +221,7 @@ class Filing:
             self._knowledge.stores.set_attributes(self._store, file.id, wanted)
         if file.status == "completed":
             self.done.unchanged += 1
+            self.done.removed += len(earlier)
             self._drop(earlier)
             return
         if not self._how.retry and file.last_error is not None and file.last_error.code in UNREADABLE:
