@@ -19,7 +19,7 @@ def test_import_into_a_folder(run: Any, tmp_path: Path) -> None:
     assert (dry["format"], dry["dry_run"], dry["imported"]["message"]["read"]) == ("chatgpt", True, 6)
     assert run.json("stats")["memories"] == 0
     assert run.json("import", path, "--from", "chatgpt", "--user", "ada", "--no-extraction")["imported"] == {
-        kind: {"read": number, "created": number, "present": 0}
+        kind: {"read": number, "created": number, "present": 0, "ended": 0}
         for kind, number in BY_FORMAT["chatgpt"].imported.items()
     }
     shown = run("import", path).stdout

@@ -36,7 +36,7 @@ def test_an_archive_goes_from_one_tenant_to_another(opened: Any) -> None:
     assert (dry["object"], dry["dry_run"]) == ("archive.restored", True)
     assert house.request("POST", "/v1/memories/count", key="key-b", json={}).json()["count"] == 0
     made = restored(house, "key-b", answer.content, user_id="bob").json()
-    assert made["imported"]["memory"] == {"read": 1, "created": 1, "present": 0}
+    assert made["imported"]["memory"] == {"read": 1, "created": 1, "present": 0, "ended": 0}
     (row,) = house.request("GET", "/v1/memories", key="key-b", params={"scopes": "all"}).json()["data"]
     assert (row["content"], row["user_id"]) == ("of a", "bob")
     assert (

@@ -221,7 +221,8 @@ class Filing:
             self._knowledge.stores.set_attributes(self._store, file.id, wanted)
         if file.status == "completed":
             self.done.unchanged += 1
-            self.done.removed += len(earlier)
+            copies = [one for one in earlier if one.attributes["sha256"] == file.attributes["sha256"]]
+            self.done.removed += len(copies)
             self._drop(earlier)
             return
         if not self._how.retry and file.last_error is not None and file.last_error.code in UNREADABLE:
