@@ -324,6 +324,8 @@ ada's boss is tom | ada's boss is eva
 Ada's boss is tom maier | Ada's boss is eva
 Ada's husband is alfred | Ada's husband is tom
 Ada's doctor is molly | Ada's doctor is Eva
+Ada's doctor is dr. house | Ada's doctor is Eva
+Ada's boss is German Garcia | Ada's boss is Tom
 Ada's address is Kant 5 | Ada's address is at Goethe 7
 Ada's flight is lh 456 | Ada's flight is LH 123
 ada lives in the netherlands | ada lives in munich
@@ -333,61 +335,123 @@ The deadline is in two weeks | The deadline is Friday
 The deadline is in three weeks | The deadline is in two weeks
 The launch is in two weeks | The launch is in May
 The launch is in June | The launch is in May
+The launch is in the fall | The launch is in spring
 The price is at 900 euros | The price is 800 euros
+The budget is 500 euros | The budget is 400 euros
 The meeting is at 10 | The meeting is at 9
+The meeting is in Rome | The meeting is in Berlin
 The standup is on Monday | The standup is on Friday
 The party is on 15 May | The party is on Friday
 The party is on the 15th | The party is on Friday
 The party is on 2027-05-15 | The party is on Friday
-The meeting is in Rome | The meeting is in Berlin
-Ada sold the Volvo | Ada drives a Volvo
-Ada sold their old Volvo to a friend | Ada has an old red Volvo
-Ada got rid of the boat last year | Ada owns a boat with a cabin
 Ada drinks coffee now | Ada does not drink coffee because of her heart
 Ada drinks coffee | Ada does not drink coffee these days
 Ada eats meat | Ada does not eat meat for religious reasons
 Ada eats fish | Ada does not eat meat or fish
 Ada eats eggs | Ada does not eat meat, fish or eggs
-Ada likes tea | Ada hates coffee and tea
 Ada drinks tea in the evening | Ada does not drink tea or coffee in the evening
+Ada mag keinen Kaffee | Ada mag Kaffee
+Ada mag keinen Kaffee mehr | Ada mag Kaffee
+Ada wohnt nicht in Köln | Ada wohnt in Köln
+Ada isst kein Fleisch oder Fisch | Ada isst Fisch
+Ada's standing instruction: always answer in German | Ada's standing instruction: always answer in English
+Ada's standing instruction: antworte auf Deutsch | Ada's standing instruction: antworte auf Englisch
+Ada's standing instruction: nenne mich immer Tim | Ada's standing instruction: nenne mich immer Max
+Ada's standing instruction: round to two decimals | Ada's standing instruction: round to three decimals
+Ada's standing instruction: give amounts in grams | Ada's standing instruction: give amounts in cups
 """
 
 NOT_AGAINST_EACH_OTHER = """\
 Ada works at home | Ada works at Acme
 Ada works at home on Fridays | Ada works at Acme
+Ada works at home mostly | Ada works at Acme
+Ada works at home two days a week | Ada works at Acme
+Ada works at home too | Ada works at Acme
 Ada works at night in the lab | Ada works at Acme
+Ada works at night only | Ada works at Acme
 Ada works for 8 hours a day | Ada works for Acme
+Ada works for 8 straight hours | Ada works for Acme
+Ada works for 3 different companies | Ada works for Acme
+Ada works for free | Ada works for Acme
+Ada works for half a day | Ada works for Acme
+Ada works for several clients | Ada works for Acme
 Ada works at 9 | Ada works at Acme
 Ada works for a big company | Ada works at Acme
 Ada works at the office on Mondays | Ada works at Acme
+Ada works at the airport | Ada works for Lufthansa
 Ada's wife is German | Ada's wife is Eva
-Ada's wife is pregnant | Ada's wife is Eva
+Ada's wife is Thai | Ada's wife is Eva
+Ada's wife is 34 | Ada's wife is Eva
+Ada's wife is 8 months pregnant | Ada's wife is Eva
+Ada's wife is allergic to nuts | Ada's wife is Eva
 ada's wife is tired | ada's wife is eva
 ada's boss is really nice | ada's boss is tom
+ada's boss is awesome | ada's boss is tom
 ada's boss is on vacation until monday | ada's boss is tom
 Ada's boss is in Berlin | Ada's boss is Tom
+Ada's husband is into golf | Ada's husband is Tom
+Ada's husband is originally from spain | Ada's husband is Tom
+Ada's doctor is fully booked | Ada's doctor is Dr. Smith
 Ada's flight is at 9 | Ada's flight is LH 123
+Ada's flight is tomorrow at 9 | Ada's flight is LH 123
+Ada's flight is 9 hours long | Ada's flight is LH 123
 Ada's flight is delayed by two hours | Ada's flight is LH 123
 Ada's address is in Berlin | Ada's address is Goethe 7
+Ada's address is incomplete | Ada's address is 12 Main St
 Ada's job is at Acme | Ada's job is teaching
 ada lives in the old town | ada lives in munich
 The launch is in May | The launch is in Berlin
 The launch is in May | The launch is at 10
+The deadline is Friday | The deadline is at 5pm
+The deadline is Friday | The deadline is at noon
+Ada's birthday is on 3 May | Ada's birthday is in Rome
+Ada's birthday is on 3 May | Ada's birthday is coming up
+The budget is 500 euros | The budget is in the sheet
+The budget is 500 euros | The budget is tight
+The price is 20 euros | The price is negotiable
 The standup is on Monday | The standup is at 9:30
 The meeting is in room 5 | The meeting is at 10
+The meeting is at 10 | The meeting is in 2 hours
 The meeting is at the office | The meeting is in Berlin
 Ada sold the Volvo | Ada drives a Tesla
 Ada sold the Volvo | Ada has a friend with a Volvo
 Ada sold the Volvo | Ada's sister drives a Volvo
-Ada sold a boat | Ada owns a boat
-Ada gave away the cat | Ada has two cats
 Ada sold the Volvo | Ada likes the Volvo
+Ada sold a boat | Ada owns a boat
+Ada sold their car | Ada has a car loan
+Ada sold their car | Ada drives a rental car
+Ada sold their car | Ada bought a new car
+Ada sold their house in Rome | Ada has a house in Spain
+Ada gave away the cat | Ada has two cats
+Ada got rid of the cat | Ada has a cat allergy
 Ada likes tea | Ada does not like green tea
 Ada likes green tea | Ada likes tea because it is not sweet
 Ada lives in Rome | Ada is not married and lives in Rome
 Ada drinks tea | Ada hates coffee and drinks tea
 Ada likes pizza | Ada does not like pizza with ham or cheese
+Ada likes cheese | Ada hates mac and cheese
+Ada likes chips | Ada does not like fish and chips
+Ada eats three eggs a week | Ada does not eat more than two or three eggs a week
+Ada uses Slack | Ada does not use Slack as her main tool
+Ada is vegan for ethical reasons | Ada is not vegan for health reasons
+Ada is in Rome in May | Ada is not in Rome right now
+Ada's standing instruction: always write tests | Ada's standing instruction: always write docs
+Ada's standing instruction: always use tabs | Ada's standing instruction: always use semicolons
+Ada's standing instruction: always answer briefly | Ada's standing instruction: always answer politely
 """
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ("Ada sold the Volvo", "Ada drives a Volvo"),
+        ("Ada sold their old Volvo to a friend", "Ada has an old red Volvo"),
+        ("Ada got rid of the boat last year", "Ada owns a boat with a cabin"),
+    ],
+)
+def test_what_is_sold_is_not_owned_any_more_and_may_be_bought_again(new: str, old: str) -> None:
+    assert relation(new, old) is Relation.CONTRADICTS
+    assert relation(old, new) is Relation.OTHER
 
 
 def _pairs(table: str) -> list[list[str]]:

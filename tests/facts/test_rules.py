@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import unicodedata
+from itertools import count
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memoranda.facts.instructions import instructions
+from memoranda.facts.merging import relation
 from memoranda.facts.rules import captured, understandable
+from support.growth import grows_in_proportion
 
 
 @pytest.mark.parametrize(
@@ -18,6 +22,7 @@ from memoranda.facts.rules import captured, understandable
         ("Honestly, I can't stand cilantro", ["preference: Mara dislikes cilantro"]),
         ("I'd rather use tabs", ["preference: Mara prefers tabs"]),
         ("I don't eat meat.", ["preference: Mara does not eat meat"]),
+        ("My work hours are 9 am to 5 pm", ["entity: Mara's work hours are 9 am to 5 pm"]),
         ("My favourite colour is green", ["preference: Mara's favourite colour is green"]),
         ("I live in Munich, but I hate the rain!", ["fact: Mara lives in Munich"]),
         ("Hi, I've just moved to Berlin with my wife.", ["fact: Mara moved to Berlin with their wife"]),
@@ -50,6 +55,26 @@ from memoranda.facts.rules import captured, understandable
         ("Call me AJ from now on", ["fact: Mara's name is AJ"]),
         ("Write to me at: Kantstrasse 5. I live in Rome.", ["fact: Mara lives in Rome"]),
         ("The doctor said: I need to rest. I live in Rome.", ["fact: Mara lives in Rome"]),
+        ("Please call me Max", ["fact: Mara's name is Max"]),
+        ("I live in the US", ["fact: Mara lives in the US"]),
+        ("i live in the us", ["fact: Mara lives in the us"]),
+        ("I work at US Bank", ["fact: Mara works at US Bank"]),
+        ("My flight is at 9 am on Friday", ["entity: Mara's flight is at 9 am on Friday"]),
+        ("I love World War I movies", ["preference: Mara loves World War I movies"]),
+        ("I live in Rome\nI work at Acme", ["fact: Mara lives in Rome", "fact: Mara works at Acme"]),
+        ("- I live in Rome\n- I'm vegan", ["fact: Mara lives in Rome", "fact: Mara is vegan"]),
+        ("1. I live in Rome\n2. I'm vegan", ["fact: Mara lives in Rome", "fact: Mara is vegan"]),
+        ("im vegan", ["fact: Mara is vegan"]),
+        ("i dont like olives", ["preference: Mara does not like olives"]),
+        ("I like tea, my wife likes coffee.", ["preference: Mara likes tea"]),
+        ("I work at Acme and Tim works at Globex.", ["fact: Mara works at Acme"]),
+        ("Ich mag Kaffee und meine Frau mag Tee", ["preference: Mara mag Kaffee"]),
+        ("i'm allergic to nuts so please no pesto", ["fact: Mara is allergic to nuts"]),
+        ("also i live with my wife", ["fact: Mara lives with their wife"]),
+        ("Correct my profile: I live in Berlin now", ["fact: Mara lives in Berlin now"]),
+        ("Write a note: I'm allergic to nuts", ["fact: Mara is allergic to nuts"]),
+        ("Summarize: I live in Rome.\n\nBy the way, I have two dogs.", ["fact: Mara has two dogs"]),
+        ("Facts about me:\n## Home\nI live in Rome.", ["fact: Mara lives in Rome"]),
         ("For example, I live in Rome.", ["fact: Mara lives in Rome"]),
         ("Like you said, I live in Rome.", ["fact: Mara lives in Rome"]),
         ("As I said, I live in Rome.", ["fact: Mara lives in Rome"]),
@@ -91,6 +116,8 @@ def test_what_is_found(said: str, told: list[str]) -> None:
         "I don't know what to think anymore", "If I used to like tea, I like coffee", "```\nI like tea\n```",
         "I saw Mara sing and play the guitar.", "Ich freue mich auf deine Antwort, liebe Grüße, Jo",
         "Call me tomorrow.", "Call me crazy, but it works.", "Call me Monday", "Call me ASAP",
+        "call me stupid", "call me whenever", "my name is spelled with two d's", "The truth is I hate my job",
+        "My friend sent me this: I live in Rome", "my mom thinks, I live in Rome",
         "call me later", "Call me back.", "call me old-fashioned", "call me when you can", "Call me a taxi.",
         "Summarize: I live in Rome.", "Repeat after me: I love tea.", "Write me a poem about: I live in Rome.",
         "Here is a page:\n\n# About\n\nI live in Rome.",
@@ -120,6 +147,43 @@ def test_accents_may_be_characters_of_their_own(said: str) -> None:
     found = captured(said, "Zoë")
     assert found
     assert captured(unicodedata.normalize("NFD", said), "Zoë") == found
+
+
+@pytest.mark.parametrize("letter", ["u\u017f", "\u0131", "I\u0307", "\u212a"])
+def test_letters_that_equal_others_without_case_are_no_pronouns(letter: str) -> None:
+    letter = unicodedata.normalize("NFC", letter)
+    for one in captured(f"I like the {letter} of my town.", "Mara"):
+        assert one.text == f"Mara likes the {letter} of their town"
+
+
+LONG: dict[str, tuple[str, str, str]] = {
+    "lines": ("Here:", "\n", "x"),
+    "blanks": ("Here:", "\n ", "x"),
+    "quotes": ("", "\u201e", "x"),
+    "spaces": ("I live in", " ", "Rome"),
+    "commas": ("I like ", "a, ", "or b"),
+    "ands": ("I like ", "a and ", "b"),
+    "hyphens": ("I do not like ", "a-b, ", "or c"),
+    "items": ("", "- I like\n", "tea"),
+    "colons": ("Write a: ", "b: ", "c"),
+    "denials": ("I do ", "not ", "like tea"),
+}
+"""By name: the beginning of a long message, what it repeats, and its end."""
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_the_time_for_a_message_grows_as_its_length(name: str) -> None:
+    first, again, last = LONG[name]
+    number = count()
+
+    def work(text: str) -> None:
+        captured(text, "Mara")
+        instructions(text, "Mara")
+        relation(
+            f"{text} {next(number)}", f"{next(number)} {text}"
+        )  # another text each time: results are cached
+
+    grows_in_proportion(work, lambda size: first + again * (size // len(again)) + last, 1_000)
 
 
 def test_a_turn_has_so_many_at_most_and_each_once() -> None:

@@ -17,12 +17,13 @@ _NOW = r"(?:(?:has|have|is|now|just|recently|currently|already|also|actually|sin
 _PLACE = r"(?P<value>\S.*?)"
 _OUT_OF = r"(?:\s+from\s+(?P<old>\S.*?))?"
 _HOURS = (
-    r"(?-i:(?=[a-z\d]))(?:nights?|home|times|weekends?|the\s+(?:weekends?|moment|(?:first|second|third|last)\s+time)|"
-    r"\d[\d.:]*(?:\s*[ap]m|\s*h|\s+(?-i:[a-z'’]+))?|an?\s+(?:hour|day|week|month|year|while)|"
-    r"(?:at\s+)?(?:least|most)\s+\d.*?)"
-    r"(?=[.!\s]*$|,|\s+(?:an?|and|as|at|but|during|every|for|from|in|now|of|on|or|per|since|then|to|until|when|while|with)\b)"
+    r"(?-i:(?=[a-z\d]))(?:(?:nights?|home|weekends?|times)\b(?!\s+(?:(?-i:[A-Z])|depot\b|goods\b))|"
+    r"the\s+(?:weekends?|moment|(?:first|second|third|last)\s+time)\b|an?\s+(?:hour|day|week|month|year|while)\b(?!\s+care)|"
+    r"\d[\d.:]*(?:\s*[ap]m\b|\s*h\b|\s+(?-i:[a-z]))|\d[\d.:]*[.!\s]*$|(?:least|most|about|around|half|almost|over|all)\s|"
+    r"(?:free|fun|money|hours|days|weeks|years|noon|midnight|lunch|lunchtime|headquarters|hand|myself|themselves|"
+    r"(?:several|many|various|different|other|some)\s+\w+|clients|customers)\b)"
 )
-"""When or where one works, in place of for whom."""
+"""When, where or why one works, in place of for whom."""
 _NEGATION = regex(
     r"\b(?:not|no|never|none|without|cannot|nor|neither|nicht|kein\w*)\b|n['’]t\b", re.IGNORECASE
 )
@@ -31,10 +32,8 @@ _ENDS = regex(
     r"nicht mehr)\b",
     re.IGNORECASE,
 )
-_DENIES_NOW = regex(
-    r"(?:\b(?:do|does)(?:\s+not|n['’]t)|\bnot|n['’]t)\b(?=.*\bany\s?(?:more|longer)[\s.!]*$)", re.IGNORECASE
-)
-"""The negation that goes with an "anymore": both together count as one denial."""
+_ANY_MORE = regex(r"\bany\s?(?:more|longer)[\s.!]*$", re.IGNORECASE)
+_DENIES = regex(r"\b(?:do|does)(?:\s+not|n['’]t)\b|\bnot\b|n['’]t\b", re.IGNORECASE)
 _LIKES = frozenset(terms("likes loves enjoys prefers adores favours mag liebt"))
 _DISLIKES = frozenset(terms("dislikes hates avoids detests"))
 _TIMES = regex(
@@ -119,16 +118,13 @@ _OF = _pattern(
     rf"(?:now\s+|set to\s+|moved to\s+|changed to\s+)*{_PLACE}"
 )
 _NAMED = regex(
-    r"boss|manager|wife|husband|partner|spouse|girlfriend|boyfriend|doctor|dentist|owner|lead|maintainer|address|flight",
+    r"boss|manager|wife|husband|partner|spouse|girlfriend|boyfriend|doctor|dentist|owner|lead|maintainer",
     re.IGNORECASE,
 )
-"""Attributes whose values are names or numbers: what else is said of them is no other value."""
-_MEASURED = regex(
-    r"(?:due|start|release) date|birthday|number|budget|deadline|age|date|time|price|cost|rent|salary|version|size|"
-    r"weight|height",
-    re.IGNORECASE,
-)
-"""Attributes whose value may follow "in" or "at", as it does not say where they are."""
+"""Attributes whose values are names."""
+_DATED = regex(r"(?:due|start|release) date|birthday|deadline|date", re.IGNORECASE)
+_MEASURED = regex(r"number|budget|age|time|price|cost|rent|salary|version|weight|height", re.IGNORECASE)
+"""Attributes whose value is a date, or has a number: what else is said of them is no other value."""
 _GENERIC = regex(r"(?:an?|the|another|this|that|their|his|her|my|our)\s", re.IGNORECASE)
 _REGION = regex(
     r"the\s+(?:netherlands|united\s|us|usa|uk|uae|philippines|bahamas|maldives|gambia|congo|hague|bronx|midwest|balkans|"
@@ -141,7 +137,6 @@ _CAPITAL = regex(r"(?!(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?\b)\b[^\W\d_a-
 _DWELLING = regex(
     r"\b(?:apartment|cabin|caravan|condo|cottage|dorm|flat|house|studio|van|villa)\b", re.IGNORECASE
 )
-_ANY_EMPLOYER = regex(r"(?:an?|another|their|his|her|my|our)\s|the\s+(?:\w+\s+)?office\b", re.IGNORECASE)
 _CHANGED = regex(r"\b(?:now|just|recently|joined|started|starts|hired)\b", re.IGNORECASE)
 _OF_THE = _pattern(
     rf"the\s+(?P<what>{_SINGLE})\s+(?:of|for)\s+(?P<who>[^,;:]{{1,60}}?)\s+(?:is|are|was|will be|has been|became)\s+"
@@ -161,12 +156,24 @@ _INSTEAD = _pattern(
 )
 _AT = _pattern(rf"(?:the\s+)?(?P<who>[^,;:]{{1,60}}?)\s+(?:is|are|will be)\s+{_NOW}(?:in|at)\s+{_PLACE}")
 _CLOCK = regex(r"\d|(?:noon|midnight)\b", re.IGNORECASE)
+_DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
+_MONTH = (
+    r"(?:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)(?:uary|ruary|ch|il|e|y|ust|tember|ember|ober)?"
+)
+_SEASON = r"(?:spring|summer|autumn|fall|winter)"
 _DATE = regex(
-    r"\d{4}\b|(?:\d+|an?|the|this|next|early|mid|late)\s+(?:days?|weeks?|months?|years?|spring|summer|autumn|fall|winter)\b|"
-    r"(?:(?:early|mid|late)[\s-]+)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)(?:uary|ruary|ch|il|e|y|ust|tember|"
-    r"ober|ember)?\b",
+    rf"(?:(?:the|next|this|last|early|mid|late|end\s+of)[\s-]+)*(?:\d{{4}}\b|{_MONTH}\b|{_SEASON}\b|"
+    rf"(?:\d+|an?|one)?\s*(?:days?|weeks?|months?|years?)\b)",
     re.IGNORECASE,
 )
+_WHEN = regex(
+    rf"\b(?:{_DAY}|{_MONTH}|{_SEASON}|today|tomorrow|tonight|next|weeks?|months?|years?|\d{{1,2}}(?:st|nd|rd|th|\.)?"
+    rf"(?!\d|:|\s*(?:[ap]m|h|hours?|minutes?|o['’]clock)\b)|\d{{4}}(?:-\d\d?)*)\b",
+    re.IGNORECASE,
+)
+"""Words of a date."""
+_FLIGHT = regex(r"(?-i:[A-Z])|[a-z]{1,3}\s?\d{1,5}\b", re.IGNORECASE)
+_SOON = regex(r"\d+\s*(?:h|hours?|min|minutes?)\b", re.IGNORECASE)
 _PREFERS = _pattern(rf"{_NAME}\s+{_NOW}prefers?\s+(?P<value>[\w-]+?)(?P<now>\s+(?:now|instead|these days))?")
 _DECIDED = regex(r"(?:it was decided|[^,;:]{1,60}? decided) (?:to|on) (?P<what>.+)", re.IGNORECASE)
 _CHOICES = frozenset(["use", "take", "choose", "keep", "buy", "go", "stick", "switch", "wear", "paint"])
@@ -182,7 +189,7 @@ def claims(text: str) -> tuple[Claim, ...]:
     if match := _INSTEAD.match(said):
         return (_claim(match, "", over=False),)
     over = bool(_ENDS.search(said))
-    plain = _ENDS.sub(" ", _DENIES_NOW.sub(" ", said)) if over else said
+    plain = _ENDS.sub(" ", _without_denial(said)) if over else said
     if not over and _NEGATION.search(said):
         return ()
     results: list[Claim] = []
@@ -194,9 +201,9 @@ def claims(text: str) -> tuple[Claim, ...]:
     if match := _SWITCH.match(said):
         results.append(_claim(match, "", over))
     of = _OF.match(said) or _OF_THE.match(said)
-    if (match := _AT.match(said)) and not (of and _is_value(of["what"], match["value"])):
+    if (match := _AT.match(said)) and not (of and _is_value_of(of["what"], match["value"])):
         results.append(_claim(match, _where_or_when(match["value"]), over))
-    elif of and (over or not _NAMED.fullmatch(of["what"]) or is_name(of["value"]) or match):
+    elif of and (over or match or _may_be(of["what"], of["value"])):
         results.append(_claim(of, of["what"], over))
     if match := _PREFERS.match(said):
         results.append(replace(_claim(match, "preferred", over), now=match["now"] is not None))
@@ -209,6 +216,11 @@ def claims(text: str) -> tuple[Claim, ...]:
     return tuple(results)
 
 
+def _without_denial(text: str) -> str:
+    """Return a sentence that ends with "anymore" without the negation that goes with it: both are one denial."""
+    return _DENIES.sub(" ", text) if _ANY_MORE.search(text) else text
+
+
 def _kind_of_value(attribute: str, match: re.Match[str]) -> str:
     """Return the attribute of a value, which is another for one without a name: one may live in Rome and in a small
     flat, and move to a new desk; and work at Acme and for a big company."""
@@ -217,13 +229,15 @@ def _kind_of_value(attribute: str, match: re.Match[str]) -> str:
         return attribute
     if attribute == "residence" and _GENERIC.match(value) and not _REGION.match(value):
         return "dwelling" if _DWELLING.search(value) else ""
-    if attribute == "employer" and _ANY_EMPLOYER.match(value):
+    if attribute == "employer" and _GENERIC.match(value):
         return attribute if _CHANGED.search(match[0][: match.start("value") - match.start()]) else "workplace"
     return attribute
 
 
 def _where_or_when(value: str) -> str:
     """Return the attribute of a value after "in" or "at": a meeting in May is at 10, in a room, and in Rome."""
+    if _SOON.match(value):
+        return ""
     if _DATE.match(value):
         return "date"
     if _CLOCK.match(value):
@@ -231,12 +245,26 @@ def _where_or_when(value: str) -> str:
     return "location" if _CAPITAL.search(value) else "room"
 
 
-def _is_value(attribute: str, value: str) -> bool:
-    """Return True if what follows "in" or "at" is the value of an attribute: of a deadline, and of an address if it has
-    a number."""
+def _is_value_of(attribute: str, value: str) -> bool:
+    """Return True if what follows "in" or "at" is the value of an attribute, and not a place or another time."""
     if attribute.lower().endswith("address"):
         return any(map(str.isdigit, value))
-    return _MEASURED.fullmatch(attribute) is not None
+    if _DATED.fullmatch(attribute):
+        return _DATE.match(value) is not None
+    return _MEASURED.fullmatch(attribute) is not None and _CLOCK.match(value) is not None
+
+
+def _may_be(attribute: str, value: str) -> bool:
+    """Return True unless a value only says how something is: a wife who is a teacher, a budget that is tight."""
+    if _NAMED.fullmatch(attribute):
+        return is_name(value)
+    if attribute.lower() == "flight":
+        return _FLIGHT.match(value) is not None
+    if attribute.lower() == "address":
+        return value[0].isupper() or any(map(str.isdigit, value))
+    if _DATED.fullmatch(attribute):
+        return _WHEN.search(value) is not None
+    return _MEASURED.fullmatch(attribute) is None or any(map(str.isdigit, value)) or bool(_CLOCK.match(value))
 
 
 def _claim(match: re.Match[str], attribute: str, over: bool) -> Claim:
@@ -301,33 +329,36 @@ def correction_in(text: str) -> Correction | None:
     return None if match is None else Correction(match["value"], match["old"])
 
 
-_AFTERWARDS = r"(?:\s+(?:to|for|on|at|in|with|from|because|last|this|yesterday|today|who|that|which)\b.*)?"
 _PARTED = _pattern(
-    rf"{_NAME}\s+{_NOW}(?:sold|gave away|got rid of|donated|returned)\s+(?:the|his|her|their|my|our)\s+"
-    rf"{_PLACE}{_AFTERWARDS}"
+    rf"{_NAME}\s+{_NOW}(?:sold|gave away|got rid of|donated|returned)\s+(?:the|his|her|their|my|our)\s+{_PLACE}"
+    r"(?:\s+(?:(?:to|for|because|last|this|yesterday|today)\b|(?:in|on)\s+(?:\d|[A-Z]\w+day\b)).*)?"
 )
 _HAS = _pattern(
-    rf"{_NAME}\s+{_NOW}(?:has|have|owns?|drives?|rides?|sails?|bought|got|uses?|rents?)\s+(?!\d|many|several|some)"
-    rf"{_PLACE}{_AFTERWARDS}"
+    rf"{_NAME}\s+{_NOW}(?:has|have|owns?|drives?|rides?|sails?|uses?|rents?)\s+(?!\d|many|several|some){_PLACE}"
+    r"(?:\s+(?:with|who|that|which)\b.*)?"
 )
 _OWNED = regex(r"(?:the\s+)?[\w.-]+(?:['’]s|s['’])\s+([\w-]+)", re.IGNORECASE)
 """What belongs to the subject of a sentence: Tim's sister."""
 
 
 def conflicting(new: str, old: str) -> bool:
-    """Return True if `new` gives an attribute another value than `old` does, or says that what `old` has is sold or
-    given away, as far as the rules see."""
-    return _parted(new, old) or any(
-        _against(claim, other, old) for claim in claims(new) for other in (*claims(old), None)
-    )
+    """Return True if `new` gives an attribute another value than `old` does, as far as the rules see."""
+    return any(_against(claim, other, old) for claim in claims(new) for other in (*claims(old), None))
 
 
-def _parted(new: str, old: str) -> bool:
+def parted(new: str, old: str) -> bool:
+    """Return True if `new` says that the thing that `old` has is sold or given away."""
     gone, had = _PARTED.match(new), _HAS.match(old)
     if gone is None or had is None or _terms(gone["who"]) != _terms(had["who"]):
         return False
-    thing = _terms(gone["value"])
-    return bool(thing) and thing <= _terms(had["value"])
+    thing, had_thing = _terms(gone["value"]) - _LOOKS, _terms(had["value"]) - _LOOKS
+    return bool(thing) and thing == had_thing
+
+
+_LOOKS = _terms(
+    "old new own used first second big small little nice favourite vintage electric red blue green black white grey"
+    " gray brown silver"
+)
 
 
 def _against(new: Claim, old: Claim | None, text: str) -> bool:
@@ -396,7 +427,8 @@ def redecided(new: str, old: str) -> bool:
 def flipped(new: str, old: str) -> bool:
     """Return True if two sentences take opposite sides of one thing: one likes what the other dislikes, or denies what
     the other says. One may have words of its own, if it is no denial."""
-    return any(_opposite(mine, theirs) for mine in _sides(new) for theirs in _sides(old))
+    bare = not (_REASON.search(new) and _REASON.search(old))
+    return any(_opposite(mine, theirs) for mine in _sides(new, bare) for theirs in _sides(old, bare))
 
 
 def _opposite(first: _Side, second: _Side) -> bool:
@@ -410,20 +442,18 @@ def _opposite(first: _Side, second: _Side) -> bool:
 
 
 _REASON = regex(
-    r",?\s+(?:because|due\s+to|thanks\s+to|so\s+that|(?:as|since)\s+(?:he|she|they|it|the|this|that|his|her|their)|"
-    r"for\s+(?:\w+\s+)?reasons?|weil|wegen)\b.*$",
+    r"(?:,\s*|\s)(?:because|due\s+to|thanks\s+to|so\s+that|(?:as|since)\s+(?:he|she|they|it)|for\s+(?:\w+\s+)?reasons?|"
+    r"weil|wegen)\b.*$",
     re.IGNORECASE,
 )
-_PRESENT = regex(
-    r"\b(?:now|nowadays|currently|these\s+days|right\s+now|at\s+the\s+moment|at\s+present|jetzt|derzeit|momentan)\b",
-    re.IGNORECASE,
+_PRESENT = regex(r"(?<!\bright\s)\bnow\b|\b(?:nowadays|these\s+days|jetzt)\b", re.IGNORECASE)
+_CEASED = _terms(
+    "longer anymore any more stopped quit nicht kein keine keinen keinem keiner keines nie niemals mehr"
 )
-_CEASED = _terms("longer anymore any more stopped quit")
-_LISTED = regex(
-    r"\b[\w-]+(?:,\s+[\w-]+)*,?\s+(?:(?:or|nor|oder)\s+[\w-]+|(?:and|und)\s+[\w-]+(?=[.!\s]*$))",
-    re.IGNORECASE,
-)
-_BETWEEN = regex(r",?\s+(?:and|or|nor|und|oder)\s+|,\s+", re.IGNORECASE)
+"""Words of denials that the analyzer keeps."""
+_ITEM = r"(?!\d)[\w-]{1,40}"
+_LISTED = regex(rf"(?<![\w-]){_ITEM}(?:,\s{_ITEM}){{0,6}},?\s(?:or|nor|oder)\s{_ITEM}", re.IGNORECASE)
+_BETWEEN = regex(r",?\s(?:or|nor|oder)\s|,\s", re.IGNORECASE)
 
 
 class _Side(msgspec.Struct, frozen=True):
@@ -432,16 +462,18 @@ class _Side(msgspec.Struct, frozen=True):
 
 
 @kept(8_192)
-def _sides(text: str) -> tuple[_Side, ...]:
-    """Return the polarity and the terms of a sentence, without a reason and words for the present: a like and a dislike
-    are opposites, as are a sentence and its denial. One that denies several things has a side for each of them, too."""
-    text = _REASON.sub("", _PRESENT.sub("", _ENDS.sub(" not ", _DENIES_NOW.sub(" ", text))))
+def _sides(text: str, bare: bool) -> tuple[_Side, ...]:
+    """Return the polarity and the terms of a sentence, without words for the present and, if `bare`, without a reason:
+    a like and a dislike are opposites, as are a sentence and its denial. One that denies one thing or another has a
+    side for each of them, too."""
+    text = _PRESENT.sub("", _ENDS.sub(" not ", _without_denial(" ".join(text.split()))))
+    text = _REASON.sub("", text) if bare else text
     against = bool(_terms(text) & _DISLIKES)
     denied = len(_NEGATION.findall(text)) % 2 == 1
     listed = _LISTED.search(text) if against != denied else None
     sentences = [text]
     if listed is not None:
-        things = [thing for thing in _BETWEEN.split(listed[0]) if thing]
+        things = _BETWEEN.split(listed[0])
         sentences += [f"{text[: listed.start()]}{thing}{text[listed.end() :]}" for thing in things]
     gone = _LIKES | _DISLIKES | _CEASED
     return tuple(_Side(against == denied, _terms(sentence) - gone) for sentence in sentences)

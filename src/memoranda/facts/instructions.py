@@ -64,6 +64,7 @@ _WITHDRAWALS = tuple(
         r"du\s+(?:musst|brauchst)\s+(?:nicht\s+mehr|nicht\s+länger)\s+(?P<rest>.+)",
     )
 )
+_POLITE = regex(r"^please\s+|(?:,?\s+(?:please|pls|plz|thanks|thank\s+you|thx|bitte|danke))+$", re.IGNORECASE)
 _NO_RULE = regex(
     r"^(?:always|never|do\s+not|don['’]t)\s+(?:ever\s+)?(?:mind\b|say\s+never\b|be\s+(?:afraid|sorry|late)\b|tell\s+(?:him|her|them)\b)"
     r"|^(?:stop|start|be|say|tell|ask)$",
@@ -100,7 +101,7 @@ def _instruction(said: str, speaker: str | None) -> Candidate | None:
         if match := pattern.match(said):
             groups = match.groupdict()
             rule = groups.get("rule") or f"always {groups['always']}"
-            rule = re.sub(r"^please\s+|,?\s+please$", "", rule.strip(), flags=re.IGNORECASE)
+            rule = _POLITE.sub("", rule.strip())
             rule = re.sub(r"^stop\s+(?=\w+ing\b)", "no longer ", rule, flags=re.IGNORECASE)
             plain = CONDITION.sub("", rule)
             if _NO_RULE.search(plain) or not understandable(_unpointed(plain)) or len(terms(plain)) < 2:
@@ -116,7 +117,7 @@ def _withdrawal(said: str, speaker: str | None) -> Candidate | None:
         if match := pattern.match(said):
             groups = match.groupdict()
             rest = groups.get("rest") or (f"using {groups['thing']}" if groups.get("thing") else None)
-            rest = rest and re.sub(r",?\s+please$", "", rest, flags=re.IGNORECASE)
+            rest = rest and _POLITE.sub("", rest)
             rule = f"no longer {rest}" if rest else str(groups["again"])
             short = rest and (groups.get("stop") or groups.get("thing")) and len(terms(rest)) < 2
             if short or not understandable(_unpointed(rule)):

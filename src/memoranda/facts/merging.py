@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import msgspec
 
-from memoranda.facts.claims import about_same, conflicting, flipped, redecided
+from memoranda.facts.claims import about_same, conflicting, flipped, parted, redecided
 from memoranda.facts.grounding import COMMON
 from memoranda.memories.duplicates import contradict, jaccard
 from memoranda.text.instructions import of_different_people, opposed, rechosen, rule_of, with_common_verb
@@ -38,6 +38,7 @@ _CALENDAR = "|".join(word.title() for word in (MONTHS + " " + DAYS).split())
 _LABEL = regex(rf"(?:#|\b(?!(?:{_CALENDAR})\b)[A-Z]\w+\s+(?:no\.?\s*)?)\d+", re.ASCII)
 """A number that is part of a name: Room 12, Sprint 3, #7."""
 _OWNED = regex(r"^(?:the\s+)?[\w.-]+(?:\s[A-Z][\w.-]*)?['’]s?\s+([\w-]+(?:\s[\w-]+)?)", re.ASCII)
+_DENIALS = frozenset(("not", "no", "never", "without", "nicht", "nie", "niemals", "ohne"))
 _WORD = regex(r"[^\W\d_][\w'-]+")
 
 
@@ -77,7 +78,7 @@ def relation(new: str, old: str, cosine: float | None = None, bounds: Bounds = N
     new, old = in_digits(new), in_digits(old)
     if (rule := rule_of(new)) is not None and (other := rule_of(old)) is not None:
         return Relation.OTHER if of_different_people(new, old) else _of_rules(rule, other)
-    if conflicting(new, old) or conflicting(old, new) or redecided(new, old):
+    if conflicting(new, old) or conflicting(old, new) or parted(new, old) or redecided(new, old):
         return Relation.CONTRADICTS
     if flipped(new, old) and not _other_owner(new, old):
         return Relation.CONTRADICTS
@@ -192,7 +193,7 @@ def _negations(text: str) -> list[str]:
     return [
         word
         for word in _WORD.findall(text.lower())
-        if word in ("not", "no", "never", "without") or "n't" in word
+        if word in _DENIALS or "n't" in word or word.startswith("kein")
     ]
 
 

@@ -11,7 +11,7 @@ from itertools import zip_longest
 
 import msgspec
 
-from memoranda.facts.naming import DESCRIPTION
+from memoranda.facts.naming import is_called
 from memoranda.facts.parsing import Candidate, tidy
 from memoranda.facts.standalone import understandable
 from memoranda.facts.statements import own_text
@@ -59,13 +59,20 @@ _DATE = (
     r"(?:(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s+\d|\d|"
     r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b)"
 )
-_VALUE = rf"(?P<rest>(?:(?:on|in|at|for)\s+)?(?:the\s+)?(?:{_DATE}|(?-i:[A-Z])|[€$£]|\S+@\S).*?)"
+_VALUE = rf"(?P<rest>(?:(?:on|in|at|for)\s+)?(?:the\s+)?(?:{_DATE}|(?-i:(?!I\b)[A-Z])|[€$£]|\S+@\S).*?)"
 """Values that are a number, a date, a name or an address: nothing temporary."""
+_NO_NAME = (
+    r"(?!(?-i:(?:on|in|at|not|no|the|an?|too|very|quite|really|also|still|already|my|hard|easy|difficult|different|wrong|long|"
+    r"short|common|rare|\w{2,}(?<!fr)ed|\w{2,}ing)\b))"
+)
+"""What "my name is" has before what is said of a name, in lower case."""
 _CALLED = (
     r"(?!(?:today|tonight|tomorrow|\w+day|later|again|soon|any\s?time|sometime|asap|instead|maybe|please|then|when|if|before|"
-    rf"after|as|immediately|first|whatever|names)\b)(?!(?-i:{DESCRIPTION}))(?=(?-i:[^\W\d_a-z])|[\w'’-]+$)"
+    r"after|as|immediately|first|whatever|names)\b)(?=(?-i:[^\W\d_a-z])|[\w'’-]+(?:\s+please)?$)"
 )
-"""What "call me" has before a name: no time and no description. A name in lower case is one word."""
+"""What "call me" has before a name: no time. A name in lower case is one word, see `is_called`."""
+
+_CALL = regex(rf"(?:{_BEGIN},?\s+|(?:just|please)\s+)*call\s+me\b", re.IGNORECASE)
 
 RULES: tuple[Rule, ...] = (
     _rule(
@@ -90,13 +97,14 @@ RULES: tuple[Rule, ...] = (
     _rule("preference", rf"i\s+can(?:not|['’]t)\s+stand\s+{_REST}", "{name} dislikes {rest}", 0.87),
     _rule(
         "preference",
-        rf"my\s+favou?rite\s+{_OWN}\s+(?:is|are)\s+{_REST}",
-        "{name}'s favourite {what} is {rest}",
+        rf"my\s+favou?rite\s+{_OWN}\s+(?P<be>is|are)\s+{_REST}",
+        "{name}'s favourite {what} {be} {rest}",
         0.9,
     ),
     _rule(
         "fact",
-        rf"(?:my\s+name\s+is\s+(?!(?:on|in|not|the)\b)|call\s+me\s+{_CALLED})(?P<rest>[^\W\d_][\w' -]{{1,40}}?)",
+        rf"(?:my\s+name(?:\s+is|['’]s)\s+{_NO_NAME}|"
+        rf"(?:(?:just|please)\s+)*call\s+me\s+{_CALLED})(?P<rest>[^\W\d_][\w' -]{{1,40}}?)(?:\s+please)?",
         "{name}'s name is {rest}",
         0.9,
     ),
@@ -150,11 +158,11 @@ RULES: tuple[Rule, ...] = (
     _rule(
         "entity",
         rf"(?:my|our)\s+(?P<what>birthday|address|email|phone(?:\s+number)?|budget|deadline|boss|manager|team|company|"
-        rf"project|job|hometown|doctor|flight|appointment|wife|husband|partner)\s+(?:is|are)\s+(?:now\s+)?{_REST}",
-        "{name}'s {what} is {rest}",
+        rf"project|job|hometown|doctor|flight|appointment|wife|husband|partner)\s+(?P<be>is|are)\s+(?:now\s+)?{_REST}",
+        "{name}'s {what} {be} {rest}",
         0.9,
     ),
-    _rule("entity", rf"(?:my|our)\s+{_OWN}\s+(?:is|are)\s+(?:now\s+)?{_VALUE}", "{name}'s {what} is {rest}", 0.9),
+    _rule("entity", rf"(?:my|our)\s+{_OWN}\s+(?P<be>is|are)\s+(?:now\s+)?{_VALUE}", "{name}'s {what} {be} {rest}", 0.9),
     _rule(
         "entity",
         rf"(?P<what>(?:the|our)\s+[\w'’ -]{{2,60}}?)\s+(?:is|are|will\s+be)\s+(?:now\s+)?{_VALUE}",
@@ -227,8 +235,9 @@ _SUPPOSED = regex(
 )
 """Hypothetical and fictional sentences. "For example, I ..." mostly states what is so."""
 _OTHERS_SAY = regex(
-    r"(?<!\bi\s)(?<!\bich\s)(?<!\byou\s)\b(?:said|says|told|tells|claims?|claimed|wrote|writes|sings|sagt|sagte|meint|meinte|schrieb|"
-    r"schreibt)(?:\s+(?:me|us|him|her|them|mir|uns))?\s*[,:]$",
+    r"(?<!\bi\s)(?<!\bich\s)(?<!\byou\s)\b(?:said|says|told|tells|claims?|claimed|wrote|writes|sings|goes|thinks|thought|sent|"
+    r"texted|sagt|sagte|meint|meinte|schrieb|schreibt|denkt|dachte|glaubt)(?:\s+(?:me|us|him|her|them|mir|uns))?"
+    r"(?:\s+(?:this|that|das))?\s*[,:]$",
     re.IGNORECASE,
 )
 """Text before what another person says, without quotation marks. "As you said" agrees with what follows."""
@@ -243,11 +252,16 @@ _ASKS = regex(
     r"^(?:who|what|when|where|why|how|which|do|does|did|can|could|is|are|will|would|should|was|wer|wie|wo|was|warum)\b",
     re.IGNORECASE,
 )
-_QUOTED = regex(r"\"[^\"\n]{8,}\"|“[^”\n]{8,}”|„[^“”\n]{8,}[“”]|«[^»\n]{8,}»|(?<!\w)'[^'\n]{8,}'(?!\w)")
+_QUOTED = regex(r"\"[^\"\n]{8,}\"|“[^“”\n]{8,}”|„[^„“”\n]{8,}[“”]|«[^«»\n]{8,}»|(?<!\w)'[^'\n]{8,}'(?!\w)")
 _CLAUSE = regex(
     r",?\s+(?:but|because|since(?=\s+(?:i|it|we|they|he|she)\b)|although|though|so that|aber|weil|obwohl)\s+.*$"
     r"|;\s.*$"
     r"|,?\s+and\s+(?=(?:the|it|they|he|she|there|this|that|everything)\b).*$"
+    r"|,?\s+so\s+please\b.*$"
+    r"|,\s+my\s+(?:wife|husband|partner|girlfriend|boyfriend|sister|brother|mother|father|mom|mum|dad|son|daughter|boss|friend|"
+    r"parents?|kids?|roommate|colleague)\b.*$"
+    r"|,?\s+and\s+(?-i:[A-Z][a-z]+)\s+(?:is|has|likes|loves|hates|prefers|wants|works|lives|studies|drives|plays)\b.*$"
+    r"|,?\s+und\s+(?:meine?\s+)?\w+\s+(?:mag|ist|hat|wohnt|lebt|arbeitet|liebt|heißt)\b.*$"
     r"|,\s+(?:so|please|which|who|tell|keep|just|then|right)\b.*$"
     r"|,\s+(?=[^,]*\b(?:is|are|was|were|will|gives?|has|have|i|me|we|us|they|them|it|you|he|she)\b).*$",
     re.IGNORECASE,
@@ -265,6 +279,8 @@ _SHARED_ICH = regex(
     re.IGNORECASE,
 )
 """Where a second verb has the "ich" of the first one."""
+_APOSTROPHE = regex(r"(?<=^i)(?=(?:m|ve)\s)|(?<=\bi\sdon)(?=t\b)|(?<=\bi\scan)(?=t\b)", re.IGNORECASE)
+"""Where an apostrophe is missing."""
 _ICH = regex(rf"(?:{_BEGIN},?\s+)*ich\b", re.IGNORECASE)
 _SHARED_I = regex(
     r"(?:,|,?\s+(?:and|but))\s+(?=(?:(?:also|now|currently|usually|really|still)\s+)?(?:"
@@ -286,14 +302,19 @@ _THEIRS = {
     "i'm": "they are", "i've": "they have", "i'll": "they will", "i'd": "they would", "i": "they", "me": "them",
     "my": "their", "mine": "theirs", "myself": "themselves", "am": "are", "our": "their", "us": "them", "we": "they",
 }  # fmt: skip
-_FIRST_PERSON = regex(r"\b(?:i['’](?:m|ve|ll|d)|i|me|my|mine|myself|am|our|us|we)\b(?!['’])", re.IGNORECASE)
+_FIRST_PERSON = regex(
+    r"\b(?:(?<!\bwar\s)i|i['’](?:m|ve|ll|d)|(?<!\bthe\s)us|(?<!\d)(?<!\d\s)am|me|my|mine|myself|our|we)\b(?!['’])",
+    re.IGNORECASE,
+)
+_NAMES = frozenset(("US", "ME", "AM"))
+"""What is a name or a time of day in capital letters: the US."""
 _IHRE = {
     word + ending: "/".join(their + ending for their in theirs.split())
     for word, theirs in (("mein", "sein ihr"), ("unser", "ihr"))
     for ending in ("", "e", "em", "en", "er", "es")
 } | {"mich": "sich", "mir": "sich", "uns": "sich"}
 _ERSTE_PERSON = regex(rf"\b(?:{'|'.join(_IHRE)})\b", re.IGNORECASE)
-_GERMAN = regex(r"^(?:ich|wir|und|aber|also)\b|\b(?:ich|wir)\b", re.IGNORECASE)
+_GERMAN = regex(r"\b(?:ich|wir)\b", re.IGNORECASE)
 _TIMED = regex(
     r"\b(?:right now|at the moment|today|tonight|for lunch|this morning|gerade|heute)\b", re.IGNORECASE
 )
@@ -308,7 +329,7 @@ def captured(text: str, speaker: str | None = None, most: int = 3) -> list[Candi
     """
     candidates: dict[str, Candidate] = {}
     plain = _QUOTED.sub('""', own_text(text[:MOST_CHARS]))
-    sentences = [tidy(plain[start:stop]) for start, stop in spans(plain)]
+    sentences = [_APOSTROPHE.sub("'", tidy(plain[start:stop])) for start, stop in spans(plain)]
     for said, following in zip_longest(sentences, sentences[1:], fillvalue=""):
         if _TAKEN_BACK.match(following):
             continue
@@ -358,7 +379,7 @@ def _of_clause(before: str, said: str, speaker: str | None) -> Candidate | None:
     clause = _NO_LONGER.sub(r"no longer \g<rest>", _CHAT.sub("", clause))
     for rule in RULES:
         if match := rule.pattern.match(clause):
-            if not understandable(match["rest"]):
+            if not understandable(match["rest"]) or (_CALL.match(clause) and not is_called(match["rest"])):
                 return None
             sentence = _sentence(rule, match, speaker, bool(_GERMAN.search(clause)))
             return Candidate(sentence, rule.confidence, (rule.kind,)) if len(terms(sentence)) > 1 else None
@@ -398,5 +419,7 @@ def _conjugated(verb: str, sentence: str) -> str:
 
 
 def _in_third_person(rest: str, pronouns: Mapping[str, str]) -> str:
-    words = _FIRST_PERSON if pronouns is _THEIRS else _ERSTE_PERSON
-    return words.sub(lambda word: pronouns[word[0].lower().replace("’", "'")], rest)
+    def replaced(word: re.Match[str]) -> str:
+        return word[0] if word[0] in _NAMES else pronouns.get(word[0].lower().replace("’", "'"), word[0])
+
+    return (_FIRST_PERSON if pronouns is _THEIRS else _ERSTE_PERSON).sub(replaced, rest)

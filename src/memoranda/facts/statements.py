@@ -44,26 +44,54 @@ _BEGIN = (
 )
 _TASK = regex(
     rf"^(?:{_BEGIN},?\s+)*(?:(?:translate|rewrite|rephrase|paraphrase|proofread|übersetz\w*|korrigier\w*|formulier\w*)\b|"
-    r"(?:correct|improve|shorten|complete|continue|repeat|summari[sz]e)\s+(?!(?:this|that|it|das)\s+(?:down|auf)\b)\w|"
-    r"(?:improve|shorten|summari[sz]e)\s*(?=:)|"
-    r"(?:write|schreib\w*)\s+(?:(?:me|us|him|her|them|mir|uns|ihm|ihr|ihnen)\s+)?(?:an?|the|some|about|\d+|ein\w*|den|die)\b)"
-    r"[^:]*:(?=\s|$)",
-    re.IGNORECASE,
+    r"correct\s+(?:this|these|the|my\s+(?:text|e-?mail|mail|essay|letter|sentences?|grammar|english|german|spelling|draft))\b|"
+    r"(?:improve|shorten|complete|continue|repeat|summari[sz]e)\s+\w|(?:improve|shorten|summari[sz]e)\s*(?=:)|"
+    r"(?:write|schreib\w*)\s+(?:(?:me|us|him|her|them|mir|uns|ihm|ihr|ihnen)\s+)?"
+    r"(?!(?:an?|the|eine?n?)\s+(?:note|reminder|memo|following\s+down|notiz)\b)(?:an?|the|some|about|\d+|ein\w*|den|die)\b)"
+    r"[^:]*:(?P<text>\s.*)?$",
+    re.IGNORECASE | re.DOTALL,
 )
 """A task with the text it is about, which states nothing: "Translate this: I live in Rome"."""
 _FENCED = regex(r"```.*?(?:```|\Z)", re.DOTALL)
 _QUOTED_LINE = regex(r"^[ \t]*>.*$", re.MULTILINE)
-_PASTED = regex(r"(?<=:)\s*\n\s*#{1,6}[ \t]+\S.*", re.DOTALL)
+_PASTED = regex(r"(?<=:)[^\S\n]*+\n\s*+#{1,6}[ \t]+\S.*", re.DOTALL)
 """A document with a heading, after words that end with a colon."""
+_ABOUT_ONESELF = regex(
+    r"\b(?:me|myself|my\s+(?:profile|preferences|facts|rules|details|data|settings)):$", re.IGNORECASE
+)
+_BLANK_LINE = regex(r"\n[ \t]*\n")
+_ITEM = regex(r"^[ \t]*(?:[-*•+]|\d{1,2}[.)])[ \t]+", re.MULTILINE)
+_NEW_LINE = regex(
+    r"(?<![,;])\n(?=[ \t]*(?:(?:i|i['’]\w+|my|we|our|please|always|never|from\s+now\s+on|thanks?|ich|wir|mein\w*)\b|"
+    r"(?-i:[A-Z]\w{0,20}:\s)))",
+    re.IGNORECASE,
+)
+"""Where a line begins a sentence of its own, without a mark at the end of the one before."""
 
 
 def own_text(text: str) -> str:
-    """Return the text of a message without code, quoted lines, a document that was pasted, and the text of a task."""
-    plain = _PASTED.sub("", _QUOTED_LINE.sub("", _FENCED.sub(" ", text)))
+    """Return the text of a message without code, quoted lines, a document that was pasted, and the text of a task: that
+    is all that follows, or if it begins in the line of the task, what comes before a blank line. Items of a list and
+    lines that begin a sentence are sentences of their own."""
+    plain = _QUOTED_LINE.sub("", _FENCED.sub(" ", text))
+    pasted = _PASTED.search(plain)
+    if pasted is not None and not _ABOUT_ONESELF.search(plain[max(0, pasted.start() - 80) : pasted.start()]):
+        plain = plain[: pasted.start()]
+    parts, at = list[str](), 0
     for start, stop in spans(plain):
-        if _TASK.match(" ".join(plain[start:stop].split())):
-            return plain[:start]
-    return plain
+        if start < at:
+            continue
+        task = _TASK.match(" ".join(plain[start:stop].split()))
+        if task is None:
+            continue
+        parts.append(plain[at:start])
+        blank = _BLANK_LINE.search(plain, start)
+        if not task["text"] or blank is None:
+            at = len(plain)
+            break
+        at = blank.end()
+    plain = "".join([*parts, plain[at:]])
+    return _ITEM.sub("\n", _NEW_LINE.sub("\n\n", plain))
 
 
 def statements(text: str) -> list[str]:

@@ -22,7 +22,10 @@ COSINE = 0.95
 JACCARD = 0.6
 NEIGHBOURS = 5
 _NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
-_NEGATION = re.compile(r"\b(?:not|no|never|none|without|cannot|nor|neither)\b|n['’]t\b", re.IGNORECASE)
+_NEGATION = re.compile(
+    r"\b(?:not|no|never|none|without|cannot|nor|neither|nicht|nie|niemals|ohne|kein\w*)\b|n['’]t\b",
+    re.IGNORECASE,
+)
 _WORD = re.compile(r"(?P<begins>^\W*|[.!?]\s+)?(?P<word>[^\W\d_][\w'-]+)")
 
 

@@ -29,11 +29,40 @@ _ASKING = frozenset(
         "i you we ask mention talk say write send share answer reply explain give use suggest tell question about"
     )
 )
+_KINDS = [
+    frozenset(kind.split())
+    for kind in (
+        "english german french spanish italian portuguese dutch polish turkish russian chinese japanese korean arabic"
+        " hindi swedish danish norwegian finnish greek czech ukrainian englisch deutsch französisch spanisch"
+        " italienisch",
+        "metric imperial",
+        "celsius fahrenheit kelvin",
+        "kilometers kilometres km miles",
+        "kilograms kg pounds",
+        "grams ounces cups",
+        "euros dollars pounds francs yen",
+        "markdown json html yaml xml csv latex prose plaintext",
+        "bullets lists tables paragraphs",
+        "short long brief detailed concise verbose",
+        "briefly concisely shortly",
+        "formal informal casual",
+        "formally informally casually",
+        "tabs spaces",
+        "12-hour 24-hour",
+        "python javascript typescript java kotlin rust go ruby php c c++ c#",
+        "british american",
+        "du sie",
+    )
+]
+"""Words of which a rule chooses one."""
 _CHOOSES = regex(
-    r"^(?:always\s+|only\s+)?(?:answer|reply|respond|write|speak|talk|use|call|address|sign|format|greet|keep)\b",
+    r"^(?:always\s+|only\s+|immer\s+)?(?:answer|reply|respond|write|speak|talk|use|format|greet|keep|give|round|"
+    r"antworte|schreib|sprich|verwende|nutze|benutze)\b",
     re.IGNORECASE,
 )
-"""Rules that choose one of several options: a later choice replaces an earlier one."""
+_NAMES = regex(r"^(?:always\s+)?(?:call|address|sign)\b|^nenne?\s+mich\b", re.IGNORECASE)
+"""Rules that choose one of several options, of which a later choice replaces an earlier one: one of a kind, a number,
+or a name."""
 
 
 _LEAD = r"^((?:(?:always|never|only|ever|please|do\s+not|don['’]t|no\s+longer)\s+)*)"
@@ -94,13 +123,16 @@ def of_different_people(first: str, second: str) -> bool:
 def rechosen(new: str, old: str) -> bool:
     """Return True if two rules choose differently between things of one kind: they are the same but for one word."""
     first, second = (re.sub(r"^(?:always|only)\s+", "", rule.lower()).split() for rule in (new, old))
-    if (
-        len(first) != len(second)
-        or not (_CHOOSES.match(new) and _CHOOSES.match(old))
-        or first[0] != second[0]
-    ):
+    if len(first) != len(second) or first[0] != second[0]:
         return False
-    return sum(word != other for word, other in zip(first, second, strict=True)) == 1
+    differ = [{word, other} for word, other in zip(first, second, strict=True) if word != other]
+    if len(differ) != 1:
+        return False
+    if _NAMES.match(new) and _NAMES.match(old):
+        return True
+    (words,) = differ
+    alike = all(word.isdigit() for word in words) or any(words <= kind for kind in _KINDS)
+    return alike and _CHOOSES.match(new) is not None and _CHOOSES.match(old) is not None
 
 
 def with_common_verb(rule: str) -> str:
