@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from traceback import walk_stack
 
 import pytest
@@ -73,3 +75,30 @@ def test_ctrl_c_cancels_the_work() -> None:
         assert cancelled.wait(20)
     finally:
         portal.close()
+
+
+FORKS = """
+import os, sys
+import memoranda
+from memoranda.errors import StorageError
+with memoranda.open(sys.argv[1], embedder={"url": "hash:32"}) as rc:
+    rc.memories.add("a kettle")
+    child = os.fork()
+    if child == 0:
+        try:
+            rc.memories.search("kettle")
+        except StorageError as exc:
+            print(exc, flush=True)
+        rc.close()
+        os._exit(0)
+    os.waitpid(child, 0)
+    print(rc.memories.count(), flush=True)
+"""
+
+
+def test_a_fork_is_told_to_open_the_folder_itself(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", FORKS, str(tmp_path / "data")]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines() == [
+        "the folder was opened before a fork; open it in the process that uses it", "1",
+    ]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import CancelledError, Future
@@ -23,6 +24,7 @@ class Portal:
         self._taking = threading.Lock()
         """Held while a call is put on the loop. No call is put there once `close` has begun."""
         self._closed = False
+        self._process = os.getpid()
         self._thread = threading.Thread(target=self._loop.run_forever, name="memoranda-loop", daemon=True)
         self._thread.start()
 
@@ -30,8 +32,12 @@ class Portal:
         """Return the result of a coroutine, run on the loop while the caller waits; Ctrl-C cancels it.
 
         Raises:
-            StorageError: the portal is closed, or was closed before the work had ended.
+            StorageError: the portal is closed, was closed before the work had ended, or belongs to the process that
+                this one was forked from, where its thread is.
         """
+        if os.getpid() != self._process:
+            work.close()
+            raise StorageError("the folder was opened before a fork; open it in the process that uses it")
         answer: Future[T] | None = None
         try:
             with self._taking:
@@ -53,7 +59,9 @@ class Portal:
         return not self._closed
 
     def close(self) -> None:
-        """End the loop and cancel the calls that still wait on it. Idempotent."""
+        """End the loop and cancel the calls that still wait on it; in a fork of the process, do nothing. Idempotent."""
+        if os.getpid() != self._process:
+            return
         with self._taking:
             if self._closed:
                 return
