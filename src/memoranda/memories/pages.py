@@ -57,5 +57,5 @@ def read_page(c: Connection, subject: Subject, where: Filter, place: Place) -> P
 def _seq(c: Connection, subject: Subject, field: str, id: str) -> int:
     row = fetch_ids(c, subject.tenant_id, [id]).get(id)
     if row is None or not matches(visible_to(subject), attributes(row)):
-        raise InvalidInput(field, f"{id!r} is no memory; begin again without a cursor")
+        raise InvalidInput(field, f"{id!r} is no memory, or was deleted; begin again without a cursor")
     return row.seq

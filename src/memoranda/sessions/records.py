@@ -405,4 +405,4 @@ def check_cursor(name: str, cursor: str, row: object | None) -> None:
         InvalidInput: there is none.
     """
     if row is None:
-        raise InvalidInput(name, f"{cursor!r} is nothing of this list; begin again without a cursor")
+        raise InvalidInput(name, f"{cursor!r} is nothing of this list, or was deleted; begin again without a cursor")

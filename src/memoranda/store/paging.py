@@ -61,7 +61,7 @@ def cursors(
     for name, cursor in (("after", after), ("before", before)):
         seq = None if cursor is None else seq_of(cursor)
         if cursor is not None and seq is None:
-            raise InvalidInput(name, f"{cursor!r} is nothing of this list; begin again without a cursor")
+            raise InvalidInput(name, f"{cursor!r} is nothing of this list, or was deleted; begin again without a cursor")
         seqs.append(seq)
     return seqs[0], seqs[1]
 
