@@ -344,6 +344,10 @@ The standup is on Monday | The standup is on Friday
 The party is on 15 May | The party is on Friday
 The party is on the 15th | The party is on Friday
 The party is on 2027-05-15 | The party is on Friday
+Ada left Acme | Ada is a nurse at Acme
+Ada stopped smoking | Ada smokes two packs a day
+Ada moved to Berlin | Ada lives in Munich
+Ada's wife is called Eva | Ada's wife is called Mia
 Ada drinks coffee now | Ada does not drink coffee because of her heart
 Ada drinks coffee | Ada does not drink coffee these days
 Ada eats meat | Ada does not eat meat for religious reasons
@@ -424,6 +428,29 @@ Ada sold their car | Ada bought a new car
 Ada sold their house in Rome | Ada has a house in Spain
 Ada gave away the cat | Ada has two cats
 Ada got rid of the cat | Ada has a cat allergy
+Ada left Rome | Ada loves Rome
+Ada left Rome | Ada was born in Rome
+Ada left Acme | Ada has friends at Acme
+Ada left Acme | Ada worked at Acme from 2010 to 2015
+Ada stopped at the store | Ada works at the store
+Ada stopped smoking | Ada hates smoking
+Ada quit their job | Ada started a new job at Google
+Ada quit their job | Ada has a job interview
+Ada left the party | Ada has a party on Friday
+Ada no longer has a car | Ada has a car seat for the kids
+Ada lives in Rome | Ada moved to Linux
+Ada lives in Rome | Ada moved to Marketing
+Ada lives in Rome | Ada moved to a new team at Acme
+Ada lives at 12 Main St | Ada lives in Springfield
+Ada wohnt in einer WG | Ada wohnt in Köln
+Ada uses vim for code | Ada uses git for code
+Ada prefers Italian food | Ada prefers spicy food
+Ada's sister is called Eva | Ada's sister is called Mia
+Ada visited Rome in 2019 | Ada visited Rome in 2022
+Ada takes 5 mg in the morning | Ada takes 10 mg in the evening
+Ada works 40 hours a week | Ada works 5 days a week
+The price is 20 euros for adults | The price is 10 euros for kids
+Ada's budget is 500 euros for food | Ada's budget is 900 euros for travel
 Ada likes tea | Ada does not like green tea
 Ada likes green tea | Ada likes tea because it is not sweet
 Ada lives in Rome | Ada is not married and lives in Rome

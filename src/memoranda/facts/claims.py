@@ -32,6 +32,12 @@ _ENDS = regex(
     r"nicht mehr)\b",
     re.IGNORECASE,
 )
+_CEASES = regex(
+    r"\b(?:no longer|not any\s?more|any\s?(?:more|longer)(?=[\s.!]*$)|(?:stopped|quit|gave up)(?=\s\w+ing\b)|"
+    r"nicht mehr)\b",
+    re.IGNORECASE,
+)
+"""What denies the verb after it. Who left Rome may love it."""
 _ANY_MORE = regex(r"\bany\s?(?:more|longer)[\s.!]*$", re.IGNORECASE)
 _DENIES = regex(r"\b(?:do|does)(?:\s+not|n['’]t)\b|\bnot\b|n['’]t\b", re.IGNORECASE)
 _LIKES = frozenset(terms("likes loves enjoys prefers adores favours mag liebt"))
@@ -97,10 +103,21 @@ _STATES: tuple[tuple[str, Regex], ...] = (
                           rf"(?P<value>single|married|engaged|divorced|widowed)(?:\s+(?:again|to|since|for)\b.*)?")),
 )  # fmt: skip
 _LEFT = _pattern(
-    rf"{_NAME}\s+{_NOW}(?:(?:left|quit|stopped|gave up|cancelled)\s+"
-    rf"(?:(?:(?:his|her|their|the|my|our)\s+)?(?:\w+\s+)?(?:job|position|role)\s+(?:at|with|for|in|as)\s+(?:an?\s+)?)?"
-    rf"|resigned\s+(?:from|as)\s+|moved\s+(?:away\s+from|out\s+of)\s+){_PLACE}"
+    rf"{_NAME}\s+{_NOW}(?:(?:left|quit|gave up|cancelled)\s+|stopped\s+(?=\w+ing\b))"
+    rf"(?:(?:(?:his|her|their|the|my|our)\s+)?(?:\w+\s+)?(?:job|position|role)\s+(?:at|with|for|in|as)\s+(?:an?\s+)?)?{_PLACE}"
 )
+_RESIGNED = _pattern(
+    rf"{_NAME}\s+{_NOW}(?:resigned\s+(?:from|as)|moved\s+(?:away\s+from|out\s+of))\s+{_PLACE}"
+)
+_UNNAMED = regex(r"(?:an?|the|his|her|their|my|our)\s+[^A-Z]*$")
+"""What one leaves that has no name: a job, the party."""
+_HOLDS = regex(
+    r"\b(?:is|are|works?|working|lives?|living|studies|teaches|volunteers|plays|runs|attends|joined|started|employed|uses?|"
+    r"drives?|takes?|eats?|drinks?|smokes?|\w+ing)\b",
+    re.IGNORECASE,
+)
+_FELT = regex(r"\b(?:likes?|loves?|hates?|dislikes?|enjoys?|was|were|has|had|worked|lived)\b", re.IGNORECASE)
+"""Verbs of sentences that stay true when their subject leaves."""
 _SWITCH = _pattern(
     rf"{_NAME}\s+{_NOW}(?P<verb>switched|changed|migrated|went|moved|replaced)\s+(?:back\s+)?"
     rf"(?:from\s+)?(?P<old>\S.*?)\s+(?:to|with|by)\s+{_PLACE}"
@@ -117,6 +134,7 @@ _OF = _pattern(
     rf"(?:is|are|was|will be|has been|became|changed to|moved to|is now)\s+"
     rf"(?:now\s+|set to\s+|moved to\s+|changed to\s+)*{_PLACE}"
 )
+_PURPOSE = regex(r"\sfor\s+(\D+)$", re.IGNORECASE)
 _NAMED = regex(
     r"boss|manager|wife|husband|partner|spouse|girlfriend|boyfriend|doctor|dentist|owner|lead|maintainer",
     re.IGNORECASE,
@@ -134,6 +152,20 @@ _REGION = regex(
 """Names of places that have an article."""
 _CAPITAL = regex(r"(?!(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?\b)\b[^\W\d_a-zß-öø-ÿ]")
 """The beginning of a name."""
+_SEVERAL = regex(
+    r"\b(?:sister|brother|son|daughter|child|kid|cousin|aunt|uncle|friend|colleague|neighbou?r|cat|dog|pet|horse)$",
+    re.IGNORECASE,
+)
+"""Of whom one may have several, each with a name."""
+_NO_PLACE = regex(
+    r"(?:linux|windows|mac(?:os)?|postgres\w*|mysql|sqlite|emacs|vim|python|rust|typescript|aws|azure|gcp|kubernetes|docker|"
+    r"react|slack|teams|notion|marketing|sales|engineering|finance|hr|support|product|management|decaf|part[\s-]time|"
+    r"full[\s-]time|remote|plan\s|room\s|floor\s|(?:an?|the|another)\s+(?:\w+\s+)?(?:team|desk|room|floor|project|department|"
+    r"role|position|plan|office|seat|question|topic)\b|eine[rm]\s|meine[rm]\s|der\s+(?:nähe|innenstadt|stadt|altstadt)\b|"
+    r"deutschland\b)",
+    re.IGNORECASE,
+)
+"""What one may move to, or live in, beside a place of its own: a team, a flat share, a tool."""
 _DWELLING = regex(
     r"\b(?:apartment|cabin|caravan|condo|cottage|dorm|flat|house|studio|van|villa)\b", re.IGNORECASE
 )
@@ -143,8 +175,8 @@ _OF_THE = _pattern(
     rf"(?:now\s+|set to\s+|moved to\s+|changed to\s+)*{_PLACE}"
 )
 _FOR = _pattern(
-    rf"{_NAME}\s+{_NOW}(?P<verb>prefers?|uses?|using|chose|picked|drives?|wants?|decided to use|was decided to use|"
-    rf"was decided to go with|decided to go with)\s+{_PLACE}\s+(?P<what>(?:for|as)\s+\S.*?)"
+    rf"{_NAME}\s+{_NOW}(?P<verb>prefers?|chose|picked|decided to use|was decided to use|was decided to go with|"
+    rf"decided to go with)\s+{_PLACE}\s+(?P<what>(?:for|as)\s+\S.*?)"
 )
 _OVER = _pattern(
     rf"{_NAME}\s+{_NOW}prefers?\s+{_PLACE}\s+(?:over|to|than|rather than|instead of)\s+(?P<old>\S.*?)"
@@ -179,7 +211,10 @@ _DECIDED = regex(r"(?:it was decided|[^,;:]{1,60}? decided) (?:to|on) (?P<what>.
 _CHOICES = frozenset(["use", "take", "choose", "keep", "buy", "go", "stick", "switch", "wear", "paint"])
 """Verbs whose object is one of several: another of the same kind takes its place."""
 _PLACES = frozenset(["in", "at", "on", "to", "with", "for", "from", "by", "as", "until", "before", "after"])
-_MODE = _pattern(rf"{_NAME}\s+{_NOW}prefers?\s+(?:the\s+|an?\s+)?(?P<value>[\w-]+)\s+(?P<what>[\w-]+)")
+_MODE = _pattern(
+    rf"{_NAME}\s+{_NOW}prefers?\s+(?:the\s+|an?\s+)?(?P<value>[\w-]+)\s+"
+    r"(?P<what>modes?|themes?|seats?|sides?|layouts?|formats?|units?|styles?|views?|keyboards?|languages?|times?|roasts?|sizes?)"
+)
 
 
 @kept(8_192)
@@ -196,7 +231,7 @@ def claims(text: str) -> tuple[Claim, ...]:
     for attribute, pattern in _STATES:
         if match := pattern.match(" ".join(plain.split())):
             results.append(_claim(match, _kind_of_value(attribute, match), over))
-    if match := _LEFT.match(said):
+    if (match := _LEFT.match(said) or _RESIGNED.match(said)) and not _UNNAMED.match(match["value"]):
         results.append(_claim(match, "", True))
     if match := _SWITCH.match(said):
         results.append(_claim(match, "", over))
@@ -204,14 +239,15 @@ def claims(text: str) -> tuple[Claim, ...]:
     if (match := _AT.match(said)) and not (of and _is_value_of(of["what"], match["value"])):
         results.append(_claim(match, _where_or_when(match["value"]), over))
     elif of and (over or match or _may_be(of["what"], of["value"])):
-        results.append(_claim(of, of["what"], over))
+        purpose = _PURPOSE.search(of["value"])
+        results.append(_claim(of, f"{of['what']} {purpose[1] if purpose else ''}", over))
     if match := _PREFERS.match(said):
         results.append(replace(_claim(match, "preferred", over), now=match["now"] is not None))
     if match := _FOR.match(said):
         results.append(_claim(match, f"uses {match['what']}", over))
     if match := _OVER.match(said):
         results.append(_claim(match, "", over))
-    elif (match := _MODE.match(said)) and match["what"].lower() not in ("and", "or", "to", "over", "now"):
+    elif match := _MODE.match(said):
         results.append(_claim(match, f"prefers {match['what']}", over))
     return tuple(results)
 
@@ -225,6 +261,12 @@ def _kind_of_value(attribute: str, match: re.Match[str]) -> str:
     """Return the attribute of a value, which is another for one without a name: one may live in Rome and in a small
     flat, and move to a new desk; and work at Acme and for a big company."""
     value = match["value"]
+    if attribute == "name" and _SEVERAL.search(match["who"]):
+        return ""
+    if attribute == "residence" and _NO_PLACE.match(value):
+        return ""
+    if attribute == "residence" and value[0].isdigit():
+        return "street"
     if _CAPITAL.search(value):
         return attribute
     if attribute == "residence" and _GENERIC.match(value) and not _REGION.match(value):
@@ -366,6 +408,8 @@ def _against(new: Claim, old: Claim | None, text: str) -> bool:
         said = frozenset(terms(text))
         gone = new.value if new.over else new.old
         fits = bool(gone) and bool(new.subject) and new.subject <= said and gone <= said and not claims(text)
+        if new.over and (_FELT.search(text) or not _HOLDS.search(text)):
+            return False
         owned = _OWNED.match(text)
         return fits and (owned is None or _terms(owned[1]) <= new.subject | gone)
     if not same_subject(new.subject, old.subject) or _belongs(new, old) or _belongs(old, new):
@@ -438,7 +482,7 @@ def _opposite(first: _Side, second: _Side) -> bool:
         return False  # what is denied is narrower
     shared = first.about & second.about
     nested = shared in (first.about, second.about)
-    return nested and len(shared) > 1 and len(shared) >= 0.5 * len(first.about | second.about)
+    return nested and len(shared) > 1 and 2 * len(shared) > len(first.about | second.about)
 
 
 _REASON = regex(
@@ -466,7 +510,7 @@ def _sides(text: str, bare: bool) -> tuple[_Side, ...]:
     """Return the polarity and the terms of a sentence, without words for the present and, if `bare`, without a reason:
     a like and a dislike are opposites, as are a sentence and its denial. One that denies one thing or another has a
     side for each of them, too."""
-    text = _PRESENT.sub("", _ENDS.sub(" not ", _without_denial(" ".join(text.split()))))
+    text = _PRESENT.sub("", _CEASES.sub(" not ", _without_denial(" ".join(text.split()))))
     text = _REASON.sub("", text) if bare else text
     against = bool(_terms(text) & _DISLIKES)
     denied = len(_NEGATION.findall(text)) % 2 == 1

@@ -27,13 +27,20 @@ _VERB = (
     r"greet|include|keep|list|make|mention|offer|omit|prefer|quote|recommend|refer|remind|reply|respond|round|say|show|"
     r"sign|skip|speak|spell|start|stick\s+to|stop|suggest|summari[sz]e|talk|tell|translate|treat|use|warn|write)"
 )
+_DOING = (
+    r"(?:add|address|answer|apologi[sz]|ask|assum|begin|call|check|cit|convert|end|explain|formatt|giv|greet|includ|keep|"
+    r"list|mak|mention|offer|quot|recommend|refer|remind|repeat|reply|respond|say|send|show|sign|speak|start|suggest|"
+    r"summari[sz]|talk|tell|translat|treat|us|warn|writ)ing"
+)
+_WISH = r"i(?:['’]d\s+like|\s+(?:want|need|expect|would\s+like))\s+you\s+to\s+"
 _RULE = rf"(?:(?:always|never|only|do\s+not(?:\s+ever)?|don['’]t(?:\s+ever)?)\s+)?{_VERB}\b\s*.*"
 _PATTERNS = tuple(
     regex(rf"^{_LEAD}{pattern}$", re.IGNORECASE | re.DOTALL)
     for pattern in (
         rf"(?P<rule>(?:always|never)\s+(?:ever\s+)?{_VERB}\b\s*.+)",
         rf"(?P<rule>(?:do\s+not|don['’]t)\s+ever\s+{_VERB}\b\s*.+)",
-        rf"{_STANDING}[,:]?\s+(?:please\s+)?(?:i\s+(?:want|would\s+like|need|expect)\s+you\s+to\s+)?(?P<rule>{_RULE})",
+        rf"{_STANDING}[,:]?\s+(?:please\s+)?(?:{_WISH}|you\s+(?:should|must|have\s+to)\s+)?(?P<rule>{_RULE})",
+        rf"(?:{_WISH}|you\s+(?:should|must|have\s+to)\s+)(?P<rule>{_RULE})\s+{_STANDING}",
         rf"(?P<rule>{_RULE})\s+{_STANDING}",
         r"(?:please\s+)?(?:remember|make\s+sure|be\s+sure)\s+(?:to\s+|that\s+you\s+|you\s+)?(?P<rule>(?:always|never)\s+.+)",
         r"(?:please\s+)?remember\s+to\s+(?P<always>\w+\s+.+\s+(?:every\s*time|each\s+time|in\s+every\s+.+))",
@@ -43,15 +50,16 @@ _PATTERNS = tuple(
         rf"(?P<rule>(?:whenever|every\s+time|each\s+time)\s+(?:i|we|you)\s+[^,]+,\s+(?:please\s+)?{_RULE})",
         rf"(?P<rule>(?:when|if)\s+(?:i\s+(?:ask|mention|talk|say|write|send|share)|you\s+(?:answer|reply|write|explain|give|"
         rf"mention|use|suggest|recommend|talk))\b[^,]*,\s+(?:please\s+)?(?:always|never)\s+{_VERB}\b\s*.+)",
-        r"(?P<rule>(?:antworte|schreib|sprich|verwende|nutze|nenne|gib|benutze)e?\s+(?:mir\s+|mich\s+)?(?:immer|nie(?:mals)?|nur\s+noch)\b.+)",
+        r"(?P<rule>(?:antworte|schreib|sprich|verwende|nutze|nenne|gib|benutze)e?\s+(?:mir\s+|mich\s+)?(?:bitte\s+)?"
+        rf"(?:immer|nie(?:mals)?|nur\s+noch|{_STANDING})\b.+)",
         rf"{_STANDING}[,:]?\s+(?P<rule>(?:antworte|schreib|sprich|verwende|nutze|nenne|gib|benutze)\b.+)",
     )
 )
 _WITHDRAWALS = tuple(
     regex(rf"^{_LEAD}{pattern}$", re.IGNORECASE | re.DOTALL)
     for pattern in (
-        r"(?:you\s+)?(?:can|may)\s+stop\s+(?P<rest>\w+ing\b.+)",
-        r"(?P<stop>stop)\s+(?P<rest>\w+ing\b.+)",
+        rf"(?:you\s+)?(?:can|may)\s+stop\s+(?P<rest>{_DOING}\b.+)",
+        rf"(?P<stop>stop)\s+(?P<rest>{_DOING}\b.+)",
         r"(?P<stop>stop)\s+(?:it\s+)?with\s+(?:all\s+)?(?:the|your|these|those)\s+(?P<thing>.+)",
         r"(?:you\s+)?(?:can|may)\s+stop\s+with\s+(?:the|your|these|those)\s+(?P<thing>.+)",
         r"(?P<stop>(?:i\s+)?(?:do\s+not|don['’]t)\s+(?:want|need)\s+you\s+to|do\s+not|don['’]t)\s+"
@@ -66,7 +74,8 @@ _WITHDRAWALS = tuple(
 )
 _POLITE = regex(r"^please\s+|(?:,?\s+(?:please|pls|plz|thanks|thank\s+you|thx|bitte|danke))+$", re.IGNORECASE)
 _NO_RULE = regex(
-    r"^(?:always|never|do\s+not|don['’]t)\s+(?:ever\s+)?(?:mind\b|say\s+never\b|be\s+(?:afraid|sorry|late)\b|tell\s+(?:him|her|them)\b)"
+    r"^(?:always|never|do\s+not|don['’]t)\s+(?:ever\s+)?(?:mind\b|say\s+never\b|be\s+(?:afraid|sorry|late)\b|tell\s+(?:him|her|them|a\s+lie)\b|"
+    r"give\s+(?:up|in)\b|give\s+a\s+\w+$|make\s+the\s+same\b|make\s+me\s+laugh\b|keep\s+that\b)"
     r"|^(?:stop|start|be|say|tell|ask)$",
     re.IGNORECASE,
 )

@@ -34,6 +34,11 @@ _NUMBER = regex(
 )
 """Numbers that are no part of a word, and the words of dates: what may change in a fact while it stays the same."""
 _DATED = regex(r"[a-z]+|\d+(?:st|nd|rd|th)|\d{4}-\d\d?-\d\d?|\d\d?[./]\d\d?[./]\d{2,4}")
+_EVENT = regex(
+    r"^\S+(?:\s\S+)?\s(?:visited|went|travell?ed|flew|saw|met|ran|attended|watched|read|bought|finished|completed|climbed|hiked)\b",
+    re.IGNORECASE,
+)
+"""Facts about something that happened, which may happen again on another day."""
 _CALENDAR = "|".join(word.title() for word in (MONTHS + " " + DAYS).split())
 _LABEL = regex(rf"(?:#|\b(?!(?:{_CALENDAR})\b)[A-Z]\w+\s+(?:no\.?\s*)?)\d+", re.ASCII)
 """A number that is part of a name: Room 12, Sprint 3, #7."""
@@ -162,6 +167,8 @@ def _renumbered(new: str, old: str, bounds: Bounds) -> bool:
     first, second = _NUMBER.sub(" ", new), _NUMBER.sub(" ", old)
     return (
         jaccard(first, second) >= bounds.jaccard
+        and (set(terms(first)) <= set(terms(second)) or set(terms(second)) <= set(terms(first)))
+        and not _EVENT.match(new)
         and not contradict(first, second)
         and not _other_owner(new, old)
         and about_same(new, old)

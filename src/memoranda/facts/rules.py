@@ -14,7 +14,7 @@ import msgspec
 from memoranda.facts.naming import is_called
 from memoranda.facts.parsing import Candidate, tidy
 from memoranda.facts.standalone import understandable
-from memoranda.facts.statements import own_text
+from memoranda.facts.statements import own_text, statements
 from memoranda.text.regex import Regex, regex
 from memoranda.text.sentences import spans
 from memoranda.text.terms import terms
@@ -53,7 +53,11 @@ _ADVERB = (
     r")\s+)*"
 )
 _REST = r"(?P<rest>\S.*?)"
-_FLEETING = r"questions?|problems?|issues?|ideas?|feeling|doubts?|look|to|been|no\s+idea|headache|meetings?"
+_FLEETING = (
+    r"questions?|problems?|issues?|ideas?|feeling|doubts?|look|to|been|no\s+idea|headache|meetings?|clue|choice|chance|minute|"
+    r"moment|preference|the\s+following|just|never|already|eaten|taken|written|seen|gone|done|given|forgotten|broken|"
+    r"chosen|driven|fallen|spoken|tried|used|worked|looked|read|heard|thought|made|found|lost|decided"
+)
 _OWN = r"(?P<what>[\w'’ -]{2,40}?)"
 _DATE = (
     r"(?:(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s+\d|\d|"
@@ -90,11 +94,13 @@ RULES: tuple[Rule, ...] = (
     _rule(
         "preference",
         rf"i\s+{_ADVERB}(?:do\s+not|don['’]t|can(?:no|['’])?t\s+stand\s+to)\s+"
-        rf"(?P<verb>like|eat|drink|want|enjoy|use)\s+{_REST}",
+        rf"(?P<verb>like|eat|drink|want|enjoy|use|speak|own|drive|smoke|have(?=\s+an?\s+(?!(?:{_FLEETING}|lot|specific|particular|preferred|single|strong|set)\b)))"
+        rf"\s+(?!.*\b(?:yet|handy|in\s+mind)$){_REST}",
         "{name} does not {verb} {rest}",
         0.9,
     ),
-    _rule("preference", rf"i\s+can(?:not|['’]t)\s+stand\s+{_REST}", "{name} dislikes {rest}", 0.87),
+    _rule("preference", rf"i\s+can(?:not|['’]t)\s+(?P<verb>eat|drink)\s+{_REST}", "{name} cannot {verb} {rest}", 0.87),
+    _rule("preference", rf"i\s+can(?:not|['’]t)\s+stand\s+(?!up\b){_REST}", "{name} dislikes {rest}", 0.87),
     _rule(
         "preference",
         rf"my\s+favou?rite\s+{_OWN}\s+(?P<be>is|are)\s+{_REST}",
@@ -128,7 +134,7 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule(
         "fact",
-        r"i(?:['’]ve|\s+have)\s+been\s+(?P<verb>(?!(?:feeling|dealing|doing|going|getting)\b)[a-z]+ing)\s+"
+        r"i(?:['’]ve|\s+have)\s+been\s+(?P<verb>(?!(?:feeling|dealing|doing|going|getting|meaning\s+to\s+ask)\b)[a-z]+ing)\s+"
         rf"{_REST}",
         "{name} has been {verb} {rest}",
         0.87,
@@ -178,7 +184,7 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule(
         "decision",
-        rf"we(?:['’]re|\s+are)\s+{_ADVERB}going\s+with\s+{_REST}",
+        rf"we(?:['’]re|\s+are)\s+{_ADVERB}going\s+with\s+(?!(?:my|our|his|her|their|them|you|him|friends)\b){_REST}",
         "It was decided to go with {rest}",
         0.87,
     ),
@@ -191,7 +197,7 @@ RULES: tuple[Rule, ...] = (
     _rule(
         "decision",
         rf"(?P<who>i|we)(?:['’]ll|\s+will|\s+are\s+going\s+to|['’]re\s+going\s+to|\s+am\s+going\s+to|['’]m\s+going\s+to)\s+"
-        rf"(?P<verb>use|go\s+with|switch\s+to|move\s+to|stick\s+with|drop)\s+{_REST}",
+        rf"(?P<verb>use|go\s+with|switch\s+to|move\s+to|stick\s+with|drop(?!\s+(?:by|off|in|out|you|it)\b))\s+{_REST}",
         "{who} decided to {verb} {rest}",
         0.87,
     ),
@@ -206,7 +212,7 @@ RULES: tuple[Rule, ...] = (
     _rule("fact", r"ich\s+hei(?:ß|ss)e\s+(?P<rest>[^\W\d_][\w' -]{1,40}?)", "{name} heißt {rest}", 0.9),
     _rule(
         "decision",
-        r"wir\s+haben\s+(?:uns\s+)?(?!.*\b(?:nichts?|nie|kein\w*)\b)(?P<rest>.+?\s(?:entschieden|beschlossen))",
+        r"wir\s+haben\s+(?:uns\s++)?+(?!.*\b(?:nichts?|nie|kein\w*)\b)(?P<rest>.+?\s(?:entschieden|beschlossen))",
         "Es wurde {rest}",
         0.87,
     ),
@@ -330,6 +336,7 @@ def captured(text: str, speaker: str | None = None, most: int = 3) -> list[Candi
     candidates: dict[str, Candidate] = {}
     plain = _QUOTED.sub('""', own_text(text[:MOST_CHARS]))
     sentences = [_APOSTROPHE.sub("'", tidy(plain[start:stop])) for start, stop in spans(plain)]
+    sentences = [part for said in sentences for part in (statements(said) if "?" in said else [said])]
     for said, following in zip_longest(sentences, sentences[1:], fillvalue=""):
         if _TAKEN_BACK.match(following):
             continue
