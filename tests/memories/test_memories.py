@@ -14,7 +14,8 @@ import pytest
 
 from memoranda.app.blocking import BlockingMemoranda, BlockingMemories
 from memoranda.errors import Conflict, DimensionMismatch, InvalidInput, NotFound, StorageError
-from memoranda.types import NewMemory, Query
+from memoranda.store import paging
+from memoranda.types import NewMemory, Query, Subject
 
 DAY = datetime(2024, 5, 1, 12, tzinfo=UTC)
 FAR_EAST, FAR_WEST = timezone(timedelta(hours=14)), timezone(timedelta(hours=-12))
@@ -637,3 +638,36 @@ def test_closing_under_way_answers_every_caller(home: Any) -> None:
 def test_a_wrong_dimension_is_its_own_error(memories: BlockingMemories) -> None:
     with pytest.raises(DimensionMismatch):
         memories.add("x", embedding=[1.0, 2.0])
+
+
+def walked(rc: BlockingMemoranda, order: Any) -> int:
+    """Delete every memory, two on a page; the number of pages."""
+    pages, after = 0, None
+    while True:
+        page = rc.memories.list(limit=2, after=after, order=order)
+        for memory in page.data:
+            rc.memories.delete(memory.id)
+        pages, after = pages + 1, page.last_id
+        if not page.has_more:
+            return pages
+
+
+@pytest.mark.parametrize("order", ["asc", "desc"])
+def test_memories_are_deleted_while_they_are_listed(rc: BlockingMemoranda, order: Any) -> None:
+    rc.memories.add_many([f"note {n}" for n in range(5)])
+    assert walked(rc, order) == 3
+    assert rc.memories.count() == 0
+
+
+def test_the_place_of_a_deleted_memory_is_known_to_who_deleted_it_for_an_hour(
+    rc: BlockingMemoranda, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (rc.memories.add(text).memory.id for text in ("one", "two"))
+    rc.memories.delete(second)
+    assert [memory.id for memory in rc.memories.list(after=second).data] == [first]
+    for other in (Subject(user_id="eve"), Subject(tenant_id="other")):
+        with pytest.raises(InvalidInput, match="was deleted"):
+            rc.acting_as(other).list(after=second)
+    monkeypatch.setattr(paging, "KEPT", -1)
+    with pytest.raises(InvalidInput, match="was deleted"):
+        rc.memories.list(after=second)

@@ -210,3 +210,10 @@ def test_a_long_chain_is_told_as_a_summary_and_a_too_long_one_refused(stages: An
             cut: Any = client.responses.create(input=long, previous_response_id=previous, truncation="auto")
             assert cut.status == "completed"
             assert cut.extensions["history"]["dropped"] > 0
+
+
+def test_items_are_deleted_while_they_are_listed(client: openai.OpenAI) -> None:
+    made = client.conversations.create(items=[{"role": "user", "content": str(n)} for n in range(5)]).id
+    for item in client.conversations.items.list(made, limit=2):
+        client.conversations.items.delete(str(item.id), conversation_id=made)
+    assert list(client.conversations.items.list(made)) == []

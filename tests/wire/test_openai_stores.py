@@ -289,3 +289,28 @@ def test_an_unknown_file_is_not_added(client: openai.OpenAI, filled: Any) -> Non
         client.vector_stores.files.create("vs_nope", file_id="file-nope")
     with pytest.raises(openai.NotFoundError):
         client.vector_stores.search("vs_nope", query="a")
+
+
+def test_what_is_listed_is_deleted_on_the_way(client: openai.OpenAI) -> None:
+    """The client asks for the page after the last object that it got, which is gone by then."""
+    made = [client.vector_stores.create(name=f"walked {n}") for n in range(5)]
+    home = made[0].id
+    files = [client.files.create(file=(f"{n}.txt", b"A kettle."), purpose="batch") for n in range(5)]
+    for file in files:
+        client.vector_stores.files.create(home, file_id=file.id)
+    for attached in client.vector_stores.files.list(home, limit=2):
+        client.vector_stores.files.delete(attached.id, vector_store_id=home)
+    assert list(client.vector_stores.files.list(home)) == []
+    for file in files:
+        client.vector_stores.files.create(home, file_id=file.id)
+    for attached in client.vector_stores.files.list(home, limit=2, order="asc"):
+        client.files.delete(attached.id)
+    assert list(client.vector_stores.files.list(home)) == []
+    more = [client.files.create(file=(f"{n}.txt", b"A kettle."), purpose="batch").id for n in range(5)]
+    for file in client.files.list(limit=2, purpose="batch"):
+        client.files.delete(file.id)
+    assert {file.id for file in client.files.list()}.isdisjoint(more)
+    for store in client.vector_stores.list(limit=2):
+        if (store.name or "").startswith("walked"):
+            client.vector_stores.delete(store.id)
+    assert {store.id for store in client.vector_stores.list()}.isdisjoint(store.id for store in made)

@@ -11,6 +11,7 @@ from memoranda.knowledge.records import FileRow, StoreRow
 from memoranda.storage.sql.base import Connection
 from memoranda.store.access import owns, sees_all
 from memoranda.store.ids import listed
+from memoranda.store.paging import left_place
 from memoranda.types import Subject
 
 
@@ -35,6 +36,14 @@ def store_condition(subject: Subject) -> tuple[str, list[Any]]:
         " WHERE w.tenant_id = v.tenant_id AND w.store_id = v.id AND w.user_id = ?))"
     )
     return sql, [subject.user_id, subject.user_id]
+
+
+def place_of_store(c: Connection, subject: Subject, id_: str) -> int | None:
+    """Return the place of a store of the subject's tenant in the list of stores, also of one that it has deleted."""
+    row = stores_seen(c, subject, [id_]).get(id_)
+    if row is None:
+        return left_place(c, subject, "vector_stores", id_)
+    return row.seq if row.tenant_id == subject.tenant_id else None
 
 
 def stores_seen(c: Connection, subject: Subject, ids: Sequence[str]) -> dict[str, StoreRow]:

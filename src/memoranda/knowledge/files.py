@@ -25,7 +25,7 @@ from memoranda.storage.sql.base import Connection
 from memoranda.store.access import must_write
 from memoranda.store.core import Core
 from memoranda.store.ids import new_id
-from memoranda.store.paging import Listed, as_page, check_page, cursors, page
+from memoranda.store.paging import Listed, as_page, check_page, cursors, leave_place, left_place, page
 from memoranda.types import Subject
 from memoranda.validation import convert
 
@@ -187,7 +187,11 @@ class Files:
         tenant = self.subject.tenant_id
 
         def read(c: Connection) -> Listed[StoredFile]:
-            at, _ = cursors(after, None, lambda id_: row.seq if (row := self._seen(c, id_)) else None)
+            def seq_of(id_: str) -> int | None:
+                row = self._seen(c, id_)
+                return row.seq if row is not None else left_place(c, self.subject, "files", id_)
+
+            at, _ = cursors(after, None, seq_of)
             select = f"SELECT {FILE_COLUMNS} FROM files f WHERE f.tenant_id = ? AND {where}"
             rows, more = page(
                 c, select, [tenant, *params], "f.seq",
@@ -280,6 +284,9 @@ class Files:
         row = await self._row(id)
 
         def work(c: Connection) -> bool:
+            leave_place(c, self.subject, "files", row.id, row.seq)
+            for store_id, seq in c.all("places_of_file", [row.tenant_id, row.id]):
+                leave_place(c, self.subject, store_id, row.id, seq)
             return remove_file(c, self._core, row.tenant_id, row.id)
 
         then = self._core.jobs.woken(REMOVE_JOB)

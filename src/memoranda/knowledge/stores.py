@@ -15,12 +15,12 @@ from memoranda.clock import now_micros
 from memoranda.errors import InvalidInput, NotFound, StorageError
 from memoranda.knowledge import checks
 from memoranda.knowledge.access import (
+    place_of_store,
     store_condition,
     store_filled,
     store_local,
     store_owned,
     store_seen,
-    stores_seen,
 )
 from memoranda.knowledge.attaching import ATTRIBUTES_JOB, INDEX_JOB, attach
 from memoranda.knowledge.chunks import chunks_of, text_of
@@ -62,7 +62,7 @@ from memoranda.storage.sql.base import Connection
 from memoranda.store.access import must_write
 from memoranda.store.core import Core
 from memoranda.store.ids import new_id
-from memoranda.store.paging import Listed, as_page, check_page, cursors, page
+from memoranda.store.paging import Listed, as_page, check_page, cursors, leave_place, left_place, page
 from memoranda.text.json import compact_json
 from memoranda.text.splitting import Chunking
 from memoranda.types import Subject
@@ -163,11 +163,7 @@ class Stores:
         where, params = store_condition(self.subject)
 
         def read(c: Connection) -> Listed[VectorStore]:
-            def seq_of(id_: str) -> int | None:
-                row = stores_seen(c, self.subject, [id_]).get(id_)
-                return row.seq if row is not None and row.tenant_id == self._tenant else None
-
-            at, until = cursors(after, before, seq_of)
+            at, until = cursors(after, before, lambda id_: place_of_store(c, self.subject, id_))
             select = f"SELECT {STORE_COLUMNS} FROM vector_stores v WHERE v.tenant_id = ? AND {where}"
             page_rows, more = page(
                 c, select, [self._tenant, *params], "v.seq",
@@ -251,6 +247,7 @@ class Stores:
             row = store_owned(c, self.subject, id)
             empty(c, self._core, row.tenant_id, id)
             c.run("drop_store", [row.tenant_id, id])
+            leave_place(c, self.subject, "vector_stores", id, row.seq)
 
         await self._write(work, id, REMOVE_JOB)
 
@@ -386,7 +383,7 @@ class Stores:
 
             def seq_of(id_: str) -> int | None:
                 attachment = attached_of(c, row.tenant_id, store_id, [id_]).get(id_)
-                return None if attachment is None else attachment.seq
+                return attachment.seq if attachment else left_place(c, self.subject, store_id, id_)
 
             at, until = cursors(after, before, seq_of)
             select = (
@@ -481,6 +478,7 @@ class Stores:
             row = store_filled(c, self.subject, store_id)
             attachment = attached_row(c, row.tenant_id, store_id, file_id)
             detach(c, self._core, row.tenant_id, store_id, file_id, attachment.seq)
+            leave_place(c, self.subject, store_id, file_id, attachment.seq)
 
         await self._write(work, store_id, REMOVE_JOB)
 

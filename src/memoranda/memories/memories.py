@@ -24,8 +24,9 @@ from memoranda.store.core import Core
 from memoranda.store.forget_preview import Preview
 from memoranda.store.forgetting import Aim, Erasure, aim_of
 from memoranda.store.jobs import RELEASE_JOB
-from memoranda.store.paging import check_limit, check_page
+from memoranda.store.paging import check_limit, check_page, leave_place
 from memoranda.store.rows import to_memory
+from memoranda.store.transaction import Writing
 from memoranda.store.validation import check_texts
 from memoranda.text.instructions import RULES
 from memoranda.text.json import compact_json
@@ -151,7 +152,12 @@ class Memories:
         """
         must_write(self.subject)
         row = await self._core.visible_row(self.subject, id)
-        gone, _ = await self._core.transact(self.subject.tenant_id, lambda w: w.remove([row.seq]))
+
+        def work(w: Writing) -> tuple[int, int]:
+            leave_place(w.c, self.subject, "memories", id, row.seq)
+            return w.remove([row.seq])
+
+        gone, _ = await self._core.transact(self.subject.tenant_id, work)
         if not gone:
             raise NotFound(f"no memory {id!r}")
 

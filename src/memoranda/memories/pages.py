@@ -9,6 +9,7 @@ from memoranda.filters import Filter, matches
 from memoranda.storage.sql.base import Connection
 from memoranda.store import listing
 from memoranda.store.access import visible_to
+from memoranda.store.paging import left_place
 from memoranda.store.rows import attributes, fetch_ids, to_memory
 from memoranda.types import Page, Subject
 
@@ -56,6 +57,8 @@ def read_page(c: Connection, subject: Subject, where: Filter, place: Place) -> P
 
 def _seq(c: Connection, subject: Subject, field: str, id: str) -> int:
     row = fetch_ids(c, subject.tenant_id, [id]).get(id)
+    if row is None and (seq := left_place(c, subject, "memories", id)) is not None:
+        return seq
     if row is None or not matches(visible_to(subject), attributes(row)):
         raise InvalidInput(field, f"{id!r} is no memory, or was deleted; begin again without a cursor")
     return row.seq

@@ -21,7 +21,7 @@ from memoranda.storage.sql.base import Connection
 from memoranda.store.access import must_write, owns
 from memoranda.store.core import Core
 from memoranda.store.ids import listed, nameable, new_id
-from memoranda.store.paging import Listed, as_page, check_page, cursors, page
+from memoranda.store.paging import Listed, as_page, check_page, cursors, leave_place, left_place, page
 from memoranda.store.steps import ROWS, TEXTS, parted
 from memoranda.text.json import compact_json
 from memoranda.types import Subject
@@ -162,7 +162,7 @@ class Conversations:
 
             def seq_of(item: str) -> int | None:
                 row = c.one("get_item", [self._tenant, id, item]) if nameable(item) else None
-                return None if row is None else int(row[0])
+                return left_place(c, self.subject, id, item) if row is None else int(row[0])
 
             at, _ = cursors(after, None, seq_of)
             select = "SELECT i.id, i.item FROM conversation_items i WHERE i.tenant_id = ? AND i.conversation_id = ?"
@@ -229,6 +229,7 @@ class Conversations:
             row = conversation_seen(c, self.subject, id)
             seq = _item(c, self._tenant, id, item_id)[0]
             c.run("drop_item", [self._tenant, id, item_id])
+            leave_place(c, self.subject, id, item_id, seq)
             summary = stored_summary(row)
             if summary is not None and seq <= summary.seq:
                 c.run("summarize_conversation", [None, self._tenant, id])

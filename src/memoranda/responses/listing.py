@@ -13,7 +13,7 @@ from memoranda.responses.values import Item, ResponseUsage, Status
 from memoranda.storage.sql.base import Connection
 from memoranda.store.access import sees_all
 from memoranda.store.ids import nameable
-from memoranda.store.paging import Listed, as_page, cursors, page
+from memoranda.store.paging import Listed, as_page, cursors, left_place, page
 from memoranda.types import Subject
 
 QUESTION = 300
@@ -99,7 +99,7 @@ def listed(
     def seq_of(id_: str) -> int | None:
         sql = f"SELECT r.seq FROM responses r WHERE {where} AND r.id = ?"
         rows = c.select(sql, [*params, id_]) if nameable(id_) else []
-        return int(rows[0][0]) if rows else None
+        return int(rows[0][0]) if rows else left_place(c, subject, "responses", id_)
 
     at, until = cursors(after, before, seq_of)
     if status is not None:

@@ -29,7 +29,7 @@ from memoranda.responses.values import (
 from memoranda.sessions.editing import remove_messages
 from memoranda.sessions.records import MessageRow
 from memoranda.store.access import must_write
-from memoranda.store.paging import Listed, as_page, check_page
+from memoranda.store.paging import Listed, as_page, check_page, leave_place
 from memoranda.store.transaction import Writing
 from memoranda.types import Subject
 from memoranda.validation import convert
@@ -164,6 +164,7 @@ class Responses:
         def work(w: Writing) -> int:
             w.c.run("drop_later_summaries", [tenant, row.session_id, row.seq])
             self._forget(w, id)
+            leave_place(w.c, self.subject, "responses", id, row.seq)
             return w.c.run("drop_response", [tenant, id])
 
         if not await self._engine.core.transact(tenant, work):

@@ -405,4 +405,6 @@ def check_cursor(name: str, cursor: str, row: object | None) -> None:
         InvalidInput: there is none.
     """
     if row is None:
-        raise InvalidInput(name, f"{cursor!r} is nothing of this list, or was deleted; begin again without a cursor")
+        raise InvalidInput(
+            name, f"{cursor!r} is not in this list, or was deleted; begin again without a cursor"
+        )

@@ -245,6 +245,7 @@ class Erasure(Forgetting):
             erased,
         ]
         c.run("set_tombstone", values)
+        c.run("drop_left_places", [self.aim.tenant, self.erased_at])
 
     async def run(self, erasers: Sequence[Eraser]) -> Receipt:
         """Erase the selected rows of all packages until none is left, then purge files and caches.

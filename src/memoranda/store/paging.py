@@ -7,10 +7,17 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from memoranda.clock import now_micros
 from memoranda.errors import InvalidInput
 from memoranda.storage.sql.base import Connection, Row
+from memoranda.store.ids import nameable
+from memoranda.text.hashing import digest
+from memoranda.text.json import compact_json
+from memoranda.types import Subject
 
 T = TypeVar("T")
+KEPT = 3_600_000_000
+"""Microseconds for which the place of a deleted row is known."""
 
 
 class Listed(msgspec.Struct, Generic[T], kw_only=True):
@@ -61,9 +68,30 @@ def cursors(
     for name, cursor in (("after", after), ("before", before)):
         seq = None if cursor is None else seq_of(cursor)
         if cursor is not None and seq is None:
-            raise InvalidInput(name, f"{cursor!r} is nothing of this list, or was deleted; begin again without a cursor")
+            raise InvalidInput(
+                name, f"{cursor!r} is not in this list, or was deleted; begin again without a cursor"
+            )
         seqs.append(seq)
     return seqs[0], seqs[1]
+
+
+def leave_place(c: Connection, subject: Subject, of: str, id_: str, seq: int) -> None:
+    """Keep the place of a row in the list `of` that the subject deletes, so that it can ask for the page after it. Only
+    a hash of the id is kept, for an hour, or until something is forgotten."""
+    now = now_micros()
+    c.run("drop_left_places", [subject.tenant_id, now - KEPT])
+    c.run("leave_place", [subject.tenant_id, _key(subject, of, id_), seq, now])
+
+
+def left_place(c: Connection, subject: Subject, of: str, id_: str) -> int | None:
+    """Return the place of a row that the subject has deleted; None if it has not, or too long ago."""
+    key = [subject.tenant_id, _key(subject, of, id_), now_micros() - KEPT] if nameable(id_) else None
+    row = None if key is None else c.one("left_place", key)
+    return None if row is None else int(row[0])
+
+
+def _key(subject: Subject, of: str, id_: str) -> str:
+    return digest(of, compact_json([subject.user_id, subject.role]), id_)
 
 
 def check_limit(limit: Any, most: int, field: str = "limit") -> None:

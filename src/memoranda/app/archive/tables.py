@@ -354,6 +354,7 @@ LEFT_OUT = {
     "memory_sources": "derived from memories",
     "embeddings": "in memories and chunks",
     "jobs": "work that is under way",
+    "left_places": "kept for an hour",
     "uploads": "files that are not complete",
     "upload_parts": "files that are not complete",
     "removing": "what is being deleted",
