@@ -79,6 +79,7 @@ class LoopPortal(Portal):
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._taking = threading.Lock()
+        self._process = os.getpid()
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
         """Return the result of a coroutine, run on the loop while the calling thread waits.
