@@ -8,7 +8,8 @@ from enum import StrEnum
 
 import msgspec
 
-from memoranda.facts.claims import about_same, conflicting, flipped, parted, redecided
+from memoranda.facts.claims import about_same, conflicting, parted, redecided
+from memoranda.facts.denials import flipped
 from memoranda.facts.grounding import COMMON
 from memoranda.memories.duplicates import contradict, jaccard
 from memoranda.text.instructions import of_different_people, opposed, rechosen, rule_of, with_common_verb

@@ -73,6 +73,11 @@ def terms(text: str) -> list[str]:
     return analyzed
 
 
+def term_set(text: str) -> frozenset[str]:
+    """Return the distinct terms of a text."""
+    return frozenset(terms(text))
+
+
 def query_terms(query: str) -> list[str]:
     """Return the first 128 distinct terms of a query, so that a pasted book is cheap."""
     return list(dict.fromkeys(terms(query[:MAX_QUERY_CHARS])))[:MAX_QUERY_TERMS]
