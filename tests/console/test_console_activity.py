@@ -29,8 +29,11 @@ PARTS = (
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """A server with the sample whose language model plays a script, and limits of spending."""
-    limits = {"spending": {"model_calls_per_day": 1000, "model_tokens_per_day": 100_000}}
-    with staged(tmp_path_factory.mktemp("activity") / "data", **limits) as started:
+    settings = {
+        "spending": {"model_calls_per_day": 1000, "model_tokens_per_day": 100_000},
+        "prices": {"tokens_in": 1_000.0, "tokens_out": 2_000.0, "currency": "EUR"},
+    }
+    with staged(tmp_path_factory.mktemp("activity") / "data", **settings) as started:
         fill(started.url, conversations=False)
         yield started
 
@@ -77,9 +80,11 @@ def test_a_request_with_stages_tools_and_tokens(desk: Seen, told: dict[str, str]
     assert detail.locator(".calls strong").all_inner_texts() == ["file_search", "memory_write"]
     assert "apple tree" in detail.locator(".calls").inner_text()
     detail.get_by_text("1 result", exact=True).wait_for()
-    usage = desk.api.get(f"/v1/responses/{told['called']}").json()["usage"]
+    response = desk.api.get(f"/v1/responses/{told['called']}").json()
+    usage = response["usage"]
     pairs = detail.locator(".pairs").first.inner_text().split()
     assert pairs[:4] == ["Input", f"{usage['input_tokens']:,}", "Output", f"{usage['output_tokens']:,}"]
+    assert " ".join(pairs[-3:]) == f"Cost {money(response['extensions']['cost']['amount'])}"
     shown.keyboard.press("Escape")
     detail.wait_for(state="detached")
 
@@ -133,7 +138,7 @@ def entry(number: int) -> dict[str, Any]:
         "id": f"resp_{number}", "created_at": 1_700_000_000 - number, "completed_at": None, "status": "completed",
         "background": False, "model": "m", "user_id": None, "agent_id": None, "conversation_id": None,
         "previous_response_id": None, "question": f"question {number}", "tool_calls": {}, "failed_tool_calls": 0,
-        "usage": usage, "timings": {"retrieval": 0.001, "model": seconds - 0.001, "tools": 0, "total": seconds},
+        "usage": usage, "cost": None, "timings": {"retrieval": 0.001, "model": seconds - 0.001, "tools": 0, "total": seconds},
         "answered_by": None, "degraded": [], "error": None,
     }  # fmt: skip
 
@@ -187,6 +192,12 @@ def test_questions_to_documents(page: Seen, server: Process) -> None:
     shown.get_by_text("The saw hangs in the shed.").first.wait_for()
 
 
+def money(amount: float) -> str:
+    """An amount as the console writes it."""
+    whole, _, part = f"{amount:,.{6 if amount < 1 else 2}f}".partition(".")
+    return f"{whole}.{part.rstrip('0').ljust(2, '0')} EUR"
+
+
 def test_the_ledger_by_day_and_purpose(desk: Seen, told: dict[str, str]) -> None:
     shown = desk.open("/activity?part=usage")
     report = desk.api.get("/v1/usage").json()
@@ -197,6 +208,10 @@ def test_the_ledger_by_day_and_purpose(desk: Seen, told: dict[str, str]) -> None
     row = shown.get_by_role("region", name="By purpose").locator("tr", has_text="Responses")
     spent = next(row for row in report["data"] if row["purpose"] == "responses")
     assert row.locator("td").nth(2).inner_text() == f"{spent['model_calls']:,}"
+    assert row.locator("td").last.inner_text() == money(spent["cost"])
+    shown.get_by_text(f"{money(report['cost'])} in all, at the configured prices").wait_for()
+    shown.get_by_label("Chart").select_option("cost")
+    shown.get_by_role("heading", name="Cost by day").wait_for()
     shown.get_by_label("Chart").select_option("texts_embedded")
     shown.get_by_role("heading", name="Texts embedded by day").wait_for()
     assert "measure=texts_embedded" in shown.url

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from memoranda.app.blocking import BlockingMemoranda
 from memoranda.cli.app import app
-from memoranda.config.sections import Spending
+from memoranda.config.sections import Prices, Spending
 from memoranda.errors import Forbidden, InvalidInput, SpendingLimit
 from memoranda.providers.chat.script import Play, script_of
 from memoranda.providers.chat.scripted_app import ScriptedApp
@@ -256,6 +256,51 @@ def test_a_day_ends_at_midnight_and_a_restart_forgets_nothing(home: Any) -> None
         ]
         assert isinstance(told[0], Spent)
         call(first.close())
+
+
+@settings(max_examples=50)
+@given(st.tuples(*[st.one_of(st.none(), st.floats(0, 1_000))] * 3), st.tuples(*[st.integers(0, 10**9)] * 3))
+def test_a_cost_is_that_of_its_tokens(prices: Any, counts: Any) -> None:
+    names = ("tokens_in", "tokens_out", "tokens_embedded")
+    cost = Prices(**dict(zip(names, prices, strict=True))).cost(*counts)
+    if prices == (None, None, None):
+        assert cost is None
+    else:
+        whole = sum(n * (price or 0) / 1e6 for n, price in zip(counts, prices, strict=True))
+        assert cost == pytest.approx(whole, abs=1e-6)
+
+
+@pytest.mark.rows_in("sqlite")
+def test_reports_and_responses_have_costs_in_money(home: Any) -> None:
+    prices = {"tokens_in": 2.0, "tokens_out": 10.0, "currency": "EUR"}
+    with (
+        playing([{"text": "yes", "usage": {"input": 1_000, "output": 500}}]) as (url, _),
+        home.open(model={"url": url, "name": "m"}, prices=prices, **SETTINGS) as rc,
+    ):
+        answer = rc.responses.create(input="Is it green?")
+        assert answer.extensions["cost"] == {"amount": 0.007, "currency": "EUR"}
+        (entry,) = rc.responses.list().data
+        assert entry.cost == answer.extensions["cost"]
+        report = rc.usage()
+    assert (report.currency, report.cost) == ("EUR", 0.007)
+    costs = {one.purpose: one.cost for one in report.data}
+    assert costs["responses"] == 0.007
+    assert set(costs.values()) == {0.0, 0.007}
+    words = ["usage", "--data", str(home.folder / "data"), "--set", "embedder.url=hash:64"]
+    shown = CliRunner().invoke(app, [*words, "--set", "prices.tokens_in=4", "--set", "prices.tokens_out=0"])
+    assert re.search(r"USD\n", shown.output)
+    assert re.search(r"in all +0\.0040\n", shown.output)
+    assert "USD" not in CliRunner().invoke(app, words).output
+
+
+@pytest.mark.rows_in("sqlite")
+def test_without_prices_or_a_model_nothing_costs_money(home: Any) -> None:
+    with home.open(prices={"tokens_in": 2.0}) as rc:
+        rc.memories.add("The kettle is green.")
+        assert "cost" not in rc.responses.create(input="What is green?").extensions
+    with home.open() as rc:
+        report = rc.usage()
+        assert (report.cost, {one.cost for one in report.data}) == (None, {None})
 
 
 @pytest.mark.rows_in("sqlite")

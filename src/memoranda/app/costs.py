@@ -20,13 +20,16 @@ MOST_DAYS = 3_660
 
 
 class UsageReport(msgspec.Struct, kw_only=True):
-    """What a tenant spent, and what it may spend in a day (UTC; null is as much as it likes)."""
+    """What a tenant spent, and what it may spend in a day (UTC; null is as much as it likes). `cost` is the sum of
+    `data`, in the `currency` of the configured prices; null without prices."""
 
     tenant: str
     since: date
     until: date
     data: list[Spent]
     limits: Spending
+    currency: str
+    cost: float | None
 
 
 class Costs:
@@ -51,8 +54,19 @@ class Costs:
         if not 0 <= (last - first).days < MOST_DAYS:
             raise InvalidInput("since", f"must be a day before `until`, {MOST_DAYS} days at most")
         data = await self._core.ledger.spent(named, first, last)
-        limits = await self._core.ledger.limits(named)
-        return UsageReport(tenant=named, since=first, until=last, data=data, limits=limits)
+        prices = self._core.config.prices
+        for one in data:
+            one.cost = prices.cost(one.tokens_in, one.tokens_out, one.tokens_embedded)
+        costs = [one.cost for one in data if one.cost is not None]
+        return UsageReport(
+            tenant=named,
+            since=first,
+            until=last,
+            data=data,
+            limits=await self._core.ledger.limits(named),
+            currency=prices.currency,
+            cost=prices.cost(0, 0) if not costs else round(sum(costs), 6),
+        )
 
     async def limits(self, tenant: str | None = None) -> Spending:
         """Return the daily limits of a tenant. Errors as `usage`."""

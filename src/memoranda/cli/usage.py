@@ -57,8 +57,13 @@ def _changes(given: list[str] | None) -> dict[str, int | None]:
 
 def _table(report: UsageReport) -> str:
     lines = [f"{'day':<10}  {'purpose':<12}" + "".join(f"{name:>12}" for name in SHORT)]
+    if report.cost is not None:
+        lines[0] += f"{report.currency:>12}"
     for usage in report.data:
         counts = "".join(f"{getattr(usage, name):>12,}" for name in COUNTS)
-        lines.append(f"{usage.day:%Y-%m-%d}  {plain(usage.purpose):<12}{counts}")
+        cost = "" if usage.cost is None else f"{usage.cost:>12.4f}"
+        lines.append(f"{usage.day:%Y-%m-%d}  {plain(usage.purpose):<12}{counts}{cost}")
+    if report.cost is not None:
+        lines.append(f"{'in all':<24}{report.cost:>{12 * len(COUNTS) + 12}.4f}")
     lines.append("a day's limits")
     return "\n".join([*lines, *rows(msgspec.structs.asdict(report.limits), 2)])

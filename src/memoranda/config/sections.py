@@ -335,6 +335,24 @@ class Spending(Section, frozen=True, kw_only=True):
     embedded_tokens_per_day: Size | None = None
 
 
+class Prices(Section, frozen=True, kw_only=True):
+    """What a provider charges for a million tokens that a model reads, writes and embeds, in a currency; null is not
+    known, and counts as nothing beside a price that is."""
+
+    currency: Text = "USD"
+    tokens_in: Weight | None = None
+    tokens_out: Weight | None = None
+    tokens_embedded: Weight | None = None
+
+    def cost(self, tokens_in: int, tokens_out: int, tokens_embedded: int = 0) -> float | None:
+        """Return what so many tokens cost, to a millionth of the currency; None if no price is known."""
+        prices = (self.tokens_in, self.tokens_out, self.tokens_embedded)
+        if not any(price is not None for price in prices):
+            return None
+        counts = (tokens_in, tokens_out, tokens_embedded)
+        return round(sum(n * (price or 0.0) for n, price in zip(counts, prices, strict=True)) / 1e6, 6)
+
+
 class ServerKey(Section, frozen=True, kw_only=True):
     """A bearer key and whom it stands for. `key` is the secret, wherever it was read from."""
 
@@ -387,6 +405,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     mcp: Mcp = Mcp()
     console: Console = Console()
     spending: Spending = Spending()
+    prices: Prices = Prices()
     agents: tuple[dict[str, Any], ...] = ()
     """Agent profiles, each as `POST /v1/agents` takes it, with an `id`."""
     sources: dict[str, Setting] = {}

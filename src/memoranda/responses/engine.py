@@ -203,6 +203,14 @@ class Engine:
                     **{stage: round(seconds, 4) for stage, seconds in loop.seconds.items()},
                     "total": round(time.monotonic() - began, 4),
                 }
+                self._note_cost(response)
+
+    def _note_cost(self, response: Response) -> None:
+        """Note what the tokens of the model cost; without a model, quotations cost nothing."""
+        prices, usage = self.planning.config.prices, response.usage
+        cost = prices.cost(usage.input_tokens, usage.output_tokens)
+        if cost is not None and not self._models[0].quotes_only:
+            response.extensions["cost"] = {"amount": cost, "currency": prices.currency}
 
     def _ask(self, plan: Plan) -> Ask:
         request = plan.request

@@ -25,7 +25,8 @@ UNCALLED = frozenset({"message", "reasoning", "compaction", "mcp_list_tools", "m
 class ResponseEntry(msgspec.Struct, kw_only=True):
     """A response in a list. `question` is how the user's last message begins, at most 300 characters; `tool_calls`
     counts calls by the name of the tool, `failed_tool_calls` those that failed. `timings` are seconds by stage, as in
-    `extensions.timings` of the response; null until it has ended. Times are whole seconds since 1970."""
+    `extensions.timings` of the response; null until it has ended. `cost` is
+    `extensions.cost`; null without prices. Times are whole seconds since 1970."""
 
     id: str
     created_at: int
@@ -42,6 +43,7 @@ class ResponseEntry(msgspec.Struct, kw_only=True):
     failed_tool_calls: int
     usage: ResponseUsage
     timings: dict[str, float] | None
+    cost: dict[str, Any] | None
     answered_by: str | None
     degraded: list[str]
     error: dict[str, Any] | None
@@ -138,6 +140,7 @@ def _entry(row: _Row) -> ResponseEntry:
         failed_tool_calls=sum(item.get("status") == "failed" for item in calls),
         usage=body.usage,
         timings=body.extensions.get("timings"),
+        cost=body.extensions.get("cost"),
         answered_by=body.extensions.get("answered_by"),
         degraded=body.extensions.get("degraded", []),
         error=body.error,

@@ -62,7 +62,8 @@ COUNTS = Cost.__struct_fields__
 
 
 class Spent(msgspec.Struct, kw_only=True):
-    """What a tenant spent on one purpose on one day (UTC)."""
+    """What a tenant spent on one purpose on one day (UTC). `cost` is that of its tokens at the configured prices; null
+    without prices."""
 
     day: date
     purpose: str
@@ -72,6 +73,7 @@ class Spent(msgspec.Struct, kw_only=True):
     tokens_out: int
     texts_embedded: int
     tokens_embedded: int
+    cost: float | None = None
 
 
 class _Today(msgspec.Struct):

@@ -62,6 +62,7 @@ export const t = {
     days: /** @param {number} n */ (n) => (n === 1 ? "day" : "days"),
   },
   number,
+  money: /** @param {number} value @param {string} currency */ (value, currency) => `${value.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: value < 1 ? 6 : 2 })} ${currency}`,
   tokens: /** @param {number} n */ (n) => count(n, "token", "tokens"),
   degraded: /** @param {string[]} sides */ (sides) => `Incomplete: ${sides.join(", ")} did not answer in full.`,
   evidence: {
@@ -609,6 +610,7 @@ export const t = {
     cached: "of it cached",
     output: "Output",
     reasoning: "of it reasoning",
+    cost: "Cost",
     /** @type {Record<string, string>} */
     tokenParts: { question: "Question", documents: "Documents", memories: "Memories", recent: "History", answer: "Answer" },
     sources: "Sources",
@@ -629,7 +631,7 @@ export const t = {
     /** @type {Record<string, string>} */
     measures: {
       tokens: "Model tokens", operations: "Operations", model_calls: "Model calls", tokens_in: "Tokens in", tokens_out: "Tokens out",
-      texts_embedded: "Texts embedded", tokens_embedded: "Tokens embedded",
+      texts_embedded: "Texts embedded", tokens_embedded: "Tokens embedded", cost: "Cost",
     },
     today: "Today",
     todayOf: /** @param {string} tenant */ (tenant) => `Today (UTC), tenant ${tenant}`,
@@ -643,7 +645,8 @@ export const t = {
     dayByDay: "By day",
     purpose: "Purpose",
     day: "Day",
-    chart: /** @param {number} days @param {number} most */ (days, most) => `A bar for each of ${count(days, "day", "days")}, at most ${number(most)}; the tables below have the numbers.`,
+    costInAll: /** @param {string} money */ (money) => `${money} in all, at the configured prices`,
+    chart: /** @param {number} days @param {string} most */ (days, most) => `A bar for each of ${count(days, "day", "days")}, at most ${most}; the tables below have the numbers.`,
     /** @type {Record<string, string>} */
     purposes: {
       write: "Writes", embed: "Pending embeddings", files: "Documents", search: "Searches", embeddings: "Embeddings API", responses: "Responses", summaries: "Conversation summaries",

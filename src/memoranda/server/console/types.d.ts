@@ -137,7 +137,7 @@ export interface Answer {
   tools: { type: string; vector_store_ids?: string[] }[];
   extensions: {
     memory?: { retrieved: RetrievedMemory[] }; answered_by?: string; degraded?: string[];
-    evidence?: Evidence; evidence_probability?: number; timings?: Timings;
+    evidence?: Evidence; evidence_probability?: number; timings?: Timings; cost?: Money;
   };
 }
 export interface UploadedDocument {
@@ -152,7 +152,7 @@ export interface ResponseEntry {
   id: string; created_at: number; completed_at: number | null; status: string; background: boolean; model: string;
   user_id: string | null; agent_id: string | null; conversation_id: string | null; previous_response_id: string | null;
   question: string; tool_calls: Record<string, number>; failed_tool_calls: number; usage: TokenUsage;
-  timings: Timings | null; answered_by: string | null; degraded: string[]; error: { code: string; message: string } | null;
+  timings: Timings | null; cost: Money | null; answered_by: string | null; degraded: string[]; error: { code: string; message: string } | null;
 }
 export interface ToolCall {
   id: string; type: string; status?: string; name?: string; server_label?: string; arguments?: string; queries?: string[];
@@ -168,13 +168,14 @@ export interface LogEntry extends AskedEntry {
 }
 export interface Spent {
   day: string; purpose: string; operations: number; model_calls: number; tokens_in: number; tokens_out: number;
-  texts_embedded: number; tokens_embedded: number;
+  texts_embedded: number; tokens_embedded: number; cost: number | null;
 }
+export interface Money { amount: number; currency: string }
 export interface Spending {
   model_calls_per_day: number | null; model_tokens_per_day: number | null; background_tokens_per_day: number | null;
   embedded_tokens_per_day: number | null;
 }
-export interface UsageReport { tenant: string; since: string; until: string; data: Spent[]; limits: Spending }
+export interface UsageReport { tenant: string; since: string; until: string; data: Spent[]; limits: Spending; currency: string; cost: number | null }
 export interface Quotas {
   tenant: string; max_storage_bytes: number; max_files_per_store: number; max_file_bytes: number; max_stores: number;
   max_entries: number; auto_archive_days: number;

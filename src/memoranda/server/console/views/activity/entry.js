@@ -4,7 +4,7 @@ import { t } from "../../strings.js";
 /**
  * @typedef {import("../../types.js").ResponseEntry} ResponseEntry
  * @typedef {import("../../types.js").LogEntry} LogEntry
- * @typedef {{ id: string, asked: boolean, at: number, question: string, status: string, model: string, seconds: number | null, stages: { id: string, seconds: number }[], tokens: number, tools: number, failedTools: number, who: string | null, note: string | null }} Entry
+ * @typedef {{ id: string, asked: boolean, at: number, question: string, status: string, model: string, seconds: number | null, stages: { id: string, seconds: number }[], tokens: number, cost: import("../../types.js").Money | null, tools: number, failedTools: number, who: string | null, note: string | null }} Entry
  */
 
 /** Statuses of requests that go on. */
@@ -27,7 +27,7 @@ export function stagesOf(timings) {
 export function ofResponse(row) {
   return {
     id: row.id, asked: false, at: row.created_at * 1000, question: row.question, status: row.status, model: row.answered_by ?? row.model,
-    seconds: row.timings?.total ?? null, stages: stagesOf(row.timings), tokens: row.usage.total_tokens,
+    seconds: row.timings?.total ?? null, stages: stagesOf(row.timings), tokens: row.usage.total_tokens, cost: row.cost,
     tools: Object.values(row.tool_calls).reduce((sum, n) => sum + n, 0), failedTools: row.failed_tool_calls, who: row.user_id,
     note: row.error?.message ?? (row.degraded.length ? t.degraded(row.degraded) : null),
   };
@@ -37,7 +37,7 @@ export function ofResponse(row) {
 export function ofQuestion(row) {
   return {
     id: row.id, asked: true, at: Date.parse(row.createdAt), question: row.erasedAt === null ? row.question : t.activity.erased, status: row.status, model: row.model,
-    seconds: row.latencyMs / 1000, stages: [], tokens: row.questionTokens + row.documentTokens + row.memoryTokens + row.historyTokens + row.answerTokens,
+    seconds: row.latencyMs / 1000, stages: [], tokens: row.questionTokens + row.documentTokens + row.memoryTokens + row.historyTokens + row.answerTokens, cost: null,
     tools: 0, failedTools: 0, who: row.userId, note: null,
   };
 }

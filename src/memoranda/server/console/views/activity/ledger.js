@@ -3,9 +3,9 @@
 /**
  * @typedef {import("../../types.js").Spent} Spent
  * @typedef {import("../../types.js").UsageReport} UsageReport
- * @typedef {Omit<Spent, "day" | "purpose">} Sum
+ * @typedef {Omit<Spent, "day" | "purpose" | "cost"> & { cost: number }} Sum
  * @typedef {{ id: string, sum: Sum, parts: Spent[] }} Group
- * @typedef {"tokens" | "operations" | "model_calls" | "tokens_in" | "tokens_out" | "texts_embedded" | "tokens_embedded"} Measure
+ * @typedef {"tokens" | "operations" | "model_calls" | "tokens_in" | "tokens_out" | "texts_embedded" | "tokens_embedded" | "cost"} Measure
  */
 
 /** @type {Measure[]} */
@@ -20,13 +20,13 @@ const TONES = {
 /** The colour of a purpose. @param {string} purpose */
 export const toneOf = (purpose) => TONES[purpose] ?? "system";
 
-/** @param {Sum} sum @param {Measure} measure */
-export const valueOf = (sum, measure) => (measure === "tokens" ? sum.tokens_in + sum.tokens_out : sum[measure]);
+/** @param {Sum | Spent} sum @param {Measure} measure */
+export const valueOf = (sum, measure) => (measure === "tokens" ? sum.tokens_in + sum.tokens_out : sum[measure] ?? 0);
 
 /** @param {Spent[]} rows @returns {Sum} */
 function summed(rows) {
-  const sum = { operations: 0, model_calls: 0, tokens_in: 0, tokens_out: 0, texts_embedded: 0, tokens_embedded: 0 };
-  for (const row of rows) for (const name of /** @type {(keyof Sum)[]} */ (Object.keys(sum))) sum[name] += row[name];
+  const sum = { operations: 0, model_calls: 0, tokens_in: 0, tokens_out: 0, texts_embedded: 0, tokens_embedded: 0, cost: 0 };
+  for (const row of rows) for (const name of /** @type {(keyof Sum)[]} */ (Object.keys(sum))) sum[name] += row[name] ?? 0;
   return sum;
 }
 

@@ -113,6 +113,7 @@ function Row({ entry, open, slowest }) {
         ${entry.asked && html`<${Badge}>${t.activity.askedBadge}<//>`}
         <${Time} at=${new Date(entry.at).toISOString()} />
         <span>${t.tokens(entry.tokens)}</span>
+        ${entry.cost !== null && html`<span>${t.money(entry.cost.amount, entry.cost.currency)}</span>`}
         ${entry.tools > 0 && html`<span class=${entry.failedTools ? "reason" : ""}>${t.activity.tools(entry.tools, entry.failedTools)}</span>`}
         ${entry.who !== null && html`<span class="scope" title=${entry.who}>${entry.who}</span>`}
         <span class="request-note">${entry.note ?? entry.model}</span>

@@ -86,7 +86,7 @@ function AnswerText({ response }) {
 }
 
 /** @param {{ response: StoredResponse }} props */
-function Tokens({ response: { usage } }) {
+function Tokens({ response: { usage, extensions } }) {
   const cached = usage.input_tokens_details.cached_tokens;
   const reasoning = usage.output_tokens_details.reasoning_tokens;
   return html`<h3>${t.activity.tokensTitle}</h3><${Pairs} pairs=${[
@@ -94,6 +94,7 @@ function Tokens({ response: { usage } }) {
     [t.activity.cached, cached > 0 ? t.number(cached) : null],
     [t.activity.output, t.number(usage.output_tokens)],
     [t.activity.reasoning, reasoning > 0 ? t.number(reasoning) : null],
+    [t.activity.cost, extensions.cost ? t.money(extensions.cost.amount, extensions.cost.currency) : null],
   ]} />`;
 }
 
