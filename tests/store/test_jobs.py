@@ -242,7 +242,7 @@ def test_a_failed_job_goes_on_where_it_stopped_when_it_is_retried(home: Any) -> 
     run(story())
 
 
-def test_a_failed_job_is_not_retried_if_it_had_an_ending_or_its_data_was_erased(home: Any) -> None:
+def test_a_failed_job_is_not_retried_if_it_is_asked_for_again_or_its_data_was_erased(home: Any) -> None:
     async def story() -> None:
         async def handler(job: Run) -> None:
             raise InvalidInput("file", "cannot be read")
@@ -254,7 +254,7 @@ def test_a_failed_job_is_not_retried_if_it_had_an_ending_or_its_data_was_erased(
 
         async with house(home) as (jobs, workers):
             jobs.handlers |= {"ended": handler, "erased": handler}
-            jobs.endings["ended"] = lambda c, job, reason: None
+            jobs.asked_again.add("ended")
             ended = await jobs.enqueue("t", "ended", {"of": "it"})
             erased = await jobs.enqueue("t", "erased", {"of": "it"})
             await workers.start(1)
@@ -262,7 +262,7 @@ def test_a_failed_job_is_not_retried_if_it_had_an_ending_or_its_data_was_erased(
                 assert (await jobs.wait("t", id_)).state == "failed"
             assert jobs.db.read(payload, "t") == "{}"
             jobs.db.write(lambda c: c.run("blank_jobs", ["t", f'["{erased}"]'])).result()
-            for id_, why in ((ended, "index the file again"), (erased, "was erased")):
+            for id_, why in ((ended, "index the file"), (erased, "was erased")):
                 with pytest.raises(Conflict, match=why):
                     await jobs.retry("t", id_)
 

@@ -40,6 +40,7 @@ class Moves:
         self._url = index_url
         self._retired: list[Index] = []
         core.jobs.handlers |= {MOVE_JOB: self.move, REMODEL_JOB: self.remodel}
+        core.jobs.asked_again.add(MOVE_JOB)  # its URL may have a password
 
     async def move(self, run: Run) -> dict[str, Any]:
         """Fill the index of another URL with the stored vectors, then switch to it."""

@@ -66,6 +66,7 @@ class Pipeline:
         core.jobs.handlers |= {INDEX_JOB: self.index, ATTRIBUTES_JOB: self.reattribute}
         core.jobs.lanes[INDEX_JOB] = FILES_LANE
         core.jobs.endings[INDEX_JOB] = self.failed
+        core.jobs.asked_again.add(INDEX_JOB)
 
     # --- one file ----------------------------------------------------------------------------------
 

@@ -446,8 +446,8 @@ class Memories:
 
         Raises:
             NotFound: no such job.
-            Conflict: it has not failed, the same work is queued already, or it indexed a file or made a response: index
-                the file again, or create the response again.
+            Conflict: it has not failed, the same work is queued already, or it indexed a file, made a response or moved
+                the index: ask for that again.
         """
         must_be_admin(self.subject, "job")
         return await self._core.jobs.retry(self.subject.tenant_id, id)

@@ -42,6 +42,7 @@ class Background:
         core.jobs.handlers[RESPOND_JOB] = self._job
         core.jobs.lanes[RESPOND_JOB] = AGENT_LANE
         core.jobs.endings[RESPOND_JOB] = self._given_up
+        core.jobs.asked_again.add(RESPOND_JOB)
 
     # --- queueing ----------------------------------------------------------------------------------
 

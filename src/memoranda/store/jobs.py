@@ -48,7 +48,7 @@ OPERATOR_TENANT = "default"
 DEFAULT_LANE, FILES_LANE, AGENT_LANE, MEMORY_LANE = 0, 1, 2, 3
 """Jobs wait only for jobs of the same lane: a thousand files never delay maintenance, which is in the default lane."""
 CANCELLED = "the job was cancelled"
-AGAIN = "index the file again, or create the response again"
+AGAIN = "index the file, create the response or move the index again"
 GIVEN_UP = ("failed", "cancelled")
 """The states of a job whose ending is called."""
 
@@ -133,6 +133,8 @@ class Jobs:
         """The lane of each kind that is not in the default lane."""
         self.endings: dict[str, Ending] = {}
         """Called by kind of job, in the same transaction, when a job finally fails or is cancelled."""
+        self.asked_again: set[str] = set()
+        """The kinds that are not retried, but asked for again; what such a job was told is not kept."""
         self.owner = secrets.token_hex(8)
         self._leases = itertools.count(1)
         self.waking = {lane: asyncio.Event() for lane in (DEFAULT_LANE, FILES_LANE, AGENT_LANE, MEMORY_LANE)}
@@ -277,13 +279,13 @@ class Jobs:
 
         Raises:
             NotFound: no such job in this tenant.
-            Conflict: it has not failed, the same work is queued already, or its kind has an ending.
+            Conflict: it has not failed, the same work is queued already, or its kind is asked for again.
         """
         job = await self.get(tenant, id_)
         if job.state != "failed":
             raise Conflict(f"job {id_!r} is {job.state}; only a failed job can be retried")
-        if job.kind in self.endings:
-            raise Conflict(f"job {id_!r} is not retried: what it was about has failed; {AGAIN}")
+        if job.kind in self.asked_again:
+            raise Conflict(f"job {id_!r} is not retried; {AGAIN}")
 
         def work(c: Connection) -> int:
             return c.run("retry_job", [now_micros(), tenant, id_])
@@ -496,7 +498,7 @@ class Jobs:
     ) -> None:
         now = now_micros()
         stored_result = None if result is None else compact_json(result)
-        due, keeps = now + int(delay * SECOND), run.kind not in self.endings
+        due, keeps = now + int(delay * SECOND), run.kind not in self.asked_again
         values = [state, error, stored_result, due, now, run.tenant, run.id, run.lease, keeps]
 
         def work(c: Connection) -> str | None:

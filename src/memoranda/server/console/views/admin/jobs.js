@@ -18,8 +18,8 @@ import { Maintenance } from "./maintenance.js";
 /** @type {Record<string, "good" | "bad" | "accent" | "">} */
 const TONES = { queued: "", running: "accent", completed: "good", failed: "bad", cancelled: "" };
 const OPEN = ["queued", "running"];
-/** Kinds that are begun again elsewhere: a file on its page, a response by its caller. */
-const ENDED_ELSEWHERE = ["knowledge.index", "responses.create"];
+/** Kinds that are asked for again: a file on its page, a response by its caller, a move of the index by its address. */
+const ASKED_AGAIN = ["knowledge.index", "responses.create", "index.move"];
 
 /** @param {{ query: URLSearchParams, children: import("../../vendor/htm-preact.js").Child }} props */
 export function Jobs({ query, children }) {
@@ -67,6 +67,6 @@ function Row({ job, onCancel, onRetry }) {
       ${job.state === "running" && html`<span class="bar job-bar" aria-hidden="true"><span class="fill total" style=${{ width: `${share * 100}%` }} /></span>`}
     </div>
     <div class="file-actions">${OPEN.includes(job.state) && html`<${Button} small onClick=${onCancel}>${t.admin.cancelJob}<//>`}
-      ${job.state === "failed" && !ENDED_ELSEWHERE.includes(job.kind) && html`<${Button} small onClick=${onRetry}>${t.admin.retryJob}<//>`}</div>
+      ${job.state === "failed" && !ASKED_AGAIN.includes(job.kind) && html`<${Button} small onClick=${onRetry}>${t.admin.retryJob}<//>`}</div>
   </div>`;
 }
