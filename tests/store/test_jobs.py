@@ -224,14 +224,16 @@ def test_a_failed_job_goes_on_where_it_stopped_when_it_is_retried(home: Any) -> 
             id_ = await jobs.enqueue("t", "any", {"of": "it"}, dedup_key="k")
             await workers.start(1)
             assert (await jobs.wait("t", id_)).state == "failed"
-            away.clear()
-            away.append(False)
+        away[0] = False
+        async with house(home) as (jobs, workers):  # no worker runs yet: what is queued stays so
+            jobs.handlers["any"] = handler
             twin = await jobs.enqueue("t", "any", {"of": "it"}, dedup_key="k", delay=3600.0)
             with pytest.raises(Conflict, match="queued already"):
                 await jobs.retry("t", id_)
             await jobs.cancel("t", twin)
             again = await jobs.retry("t", id_)
             assert (again.state, again.error, again.attempts) == ("queued", None, 0)
+            await workers.start(1)
             done = await jobs.wait("t", id_)
             assert (done.state, done.done, done.attempts) == ("completed", 10, 1)
             for ended in (id_, twin):
