@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, Protocol, cast
 
+_ASCII_LETTERS = str.maketrans({"\u0130": "i", "\u0131": "i", "\u017f": "s", "\u212a": "k"})
+
 
 class Regex(Protocol):
     """The methods of `re.Pattern` that are used here. The functions of `re` do not take a `Regex`."""
@@ -30,6 +32,12 @@ class Regex(Protocol):
 def regex(expression: str, flags: int = 0) -> Regex:
     """Return a regular expression that is compiled when one of its methods is first called."""
     return cast("Regex", _Uncompiled(expression, flags))
+
+
+def with_ascii_letters(text: str) -> str:
+    """Return a text, of the same length, with "i", "k" and "s" for the letters that `re.IGNORECASE` takes for them
+    but `str.lower` does not (the long s, the dotless i): what matched is then a key of a table in lower case."""
+    return text if text.isascii() else text.translate(_ASCII_LETTERS)
 
 
 class _Uncompiled:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoranda.text.numbers import ENGLISH
-from memoranda.text.regex import Regex, regex
+from memoranda.text.regex import Regex, regex, with_ascii_letters
 
 DAY = 86_400_000_000
 """Microseconds."""
@@ -102,6 +102,8 @@ Time = Span | Yearly | Weekly
 def times(text: str, now: datetime) -> list[Time]:
     """Return the times that `text` names, relative to `now`; empty if it names none. Each piece of text counts once, as
     the longest expression that it is part of."""
+    text = with_ascii_letters(text)
+    today = _midnight(now)
     taken: list[tuple[int, int]] = []
     named: list[Time] = []
     for pattern, read in _READERS:
@@ -109,7 +111,10 @@ def times(text: str, now: datetime) -> list[Time]:
             start, end = match.span()
             if any(start < stop and begin < end for begin, stop in taken):
                 continue
-            time = read(match, _midnight(now))
+            try:
+                time = read(match, today)
+            except (ValueError, OverflowError):  # 31 June, a number that is no day, before year 1 or after 9999
+                continue
             if time is not None:
                 taken.append((start, end))
                 named.append(time)
@@ -167,23 +172,20 @@ def _month(year: int, month: int, months: int = 1) -> Span:
     )
 
 
-def _date(match: re.Match[str], today: datetime) -> Time | None:
+def _date(match: re.Match[str], today: datetime) -> Time:
     groups = {name: value for name, value in match.groupdict().items() if value}
-    try:
-        if "iso" in groups:
-            day = datetime(*(int(part) for part in groups["iso"].split("-")), tzinfo=UTC)  # type: ignore[misc, arg-type]
-            return _shifted(match, day)
-        month = _MONTH[(groups.get("m1") or groups.get("m2") or groups["m3"])[:3].lower()]
-        year = groups.get("y1") or groups.get("y2") or groups.get("y3")
-        if "m3" in groups:
-            return _month(int(groups["y3"]), month)
-        day_of_month = int(groups.get("d1") or groups["d2"])
-        if year is None:
-            datetime(2024, month, day_of_month, tzinfo=UTC)
-            return Yearly((month, day_of_month), (month, day_of_month))
-        return _shifted(match, datetime(int(year), month, day_of_month, tzinfo=UTC))
-    except ValueError:  # 31 June, or a number that is no day
-        return None
+    if "iso" in groups:
+        day = datetime(*(int(part) for part in groups["iso"].split("-")), tzinfo=UTC)  # type: ignore[misc, arg-type]
+        return _shifted(match, day)
+    month = _MONTH[(groups.get("m1") or groups.get("m2") or groups["m3"])[:3].lower()]
+    year = groups.get("y1") or groups.get("y2") or groups.get("y3")
+    if "m3" in groups:
+        return _month(int(groups["y3"]), month)
+    day_of_month = int(groups.get("d1") or groups["d2"])
+    if year is None:
+        datetime(2024, month, day_of_month, tzinfo=UTC)
+        return Yearly((month, day_of_month), (month, day_of_month))
+    return _shifted(match, datetime(int(year), month, day_of_month, tzinfo=UTC))
 
 
 def _shifted(match: re.Match[str], day: datetime) -> Span:
@@ -212,14 +214,11 @@ def _number(text: str) -> int:
     return int(text) if text.isdigit() else _NUMBERS[text.lower()]
 
 
-def _ago(match: re.Match[str], today: datetime) -> Time | None:
+def _ago(match: re.Match[str], today: datetime) -> Time:
     length = timedelta(days=_UNITS[match["unit"].lower()])
     slack = length / 2 if length > timedelta(days=1) else timedelta(0)
-    try:
-        middle = today - length * _number(match["n"])
-        return _span(middle - slack, middle + slack + timedelta(days=1))
-    except OverflowError:
-        return None
+    middle = today - length * _number(match["n"])
+    return _span(middle - slack, middle + slack + timedelta(days=1))
 
 
 def _relative(match: re.Match[str], today: datetime) -> Time:
