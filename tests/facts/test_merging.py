@@ -363,6 +363,24 @@ Ada's standing instruction: antworte auf Deutsch | Ada's standing instruction: a
 Ada's standing instruction: nenne mich immer Tim | Ada's standing instruction: nenne mich immer Max
 Ada's standing instruction: round to two decimals | Ada's standing instruction: round to three decimals
 Ada's standing instruction: give amounts in grams | Ada's standing instruction: give amounts in cups
+Ada's standing instruction: always use dark mode | Ada's standing instruction: always use light mode
+Ada's standing instruction: answer briefly | Ada's standing instruction: answer thoroughly
+Ada cancelled their Netflix subscription | Ada has a Netflix subscription
+Ada canceled her Netflix subscription last week | Ada pays for a Netflix subscription
+Ada stopped their Netflix subscription | Ada has a Netflix subscription
+Ada cancelled Netflix | Ada subscribes to Netflix
+Ada quit the gym | Ada goes to the gym
+Ada gave up the piano lessons | Ada takes piano lessons
+Ada left the company | Ada works at the company
+Ada left the choir in May | Ada sings in a choir
+Ada quit their job | Ada has a job
+Ada uses Python for scripts now | Ada uses Ruby for scripts
+Ada prefers early flights | Ada prefers late flights
+Ada prefers mild food | Ada prefers spicy food
+Ada prefers morning meetings | Ada prefers evening meetings
+Ada does not smoke | Ada smokes cigars
+Ada does not eat meat | Ada eats meat again
+Ada isst kein Fleisch | Ada isst Fleisch gern
 """
 
 NOT_AGAINST_EACH_OTHER = """\
@@ -463,6 +481,17 @@ Ada uses Slack | Ada does not use Slack as her main tool
 Ada is vegan for ethical reasons | Ada is not vegan for health reasons
 Ada is in Rome in May | Ada is not in Rome right now
 Ada's standing instruction: always write tests | Ada's standing instruction: always write docs
+Ada prefers German food | Ada prefers Italian food
+Ada prefers early flights | Ada prefers late dinners
+Ada uses Python for scripts | Ada uses Ruby for scripts
+Ada left the house | Ada has a house
+Ada left the office | Ada works at the office
+Ada stopped the car | Ada has a car
+Ada cancelled the Netflix subscription | Ada has a Spotify subscription
+Ada quit the gym | Ada's sister goes to the gym
+Ada has an exam on Monday | Ada has an exam on Friday
+Ada has no dog | Ada has a dog allergy
+Ada does not like coffee | Ada likes coffee cake
 Ada's standing instruction: always use tabs | Ada's standing instruction: always use semicolons
 Ada's standing instruction: always answer briefly | Ada's standing instruction: always answer politely
 """
@@ -479,6 +508,18 @@ Ada's standing instruction: always answer briefly | Ada's standing instruction: 
 def test_what_is_sold_is_not_owned_any_more_and_may_be_bought_again(new: str, old: str) -> None:
     assert relation(new, old) is Relation.CONTRADICTS
     assert relation(old, new) is Relation.OTHER
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ("Ada cancelled their Netflix subscription at noon", "Ada has a Netflix subscription"),
+        ("Ada quit smoking cigars at the office", "Ada smokes cigars at the office"),
+        ("Ada no longer sings at weddings in Rome", "Ada sings in Rome at weddings and parties"),
+    ],
+)
+def test_what_is_over_is_never_taken_for_what_goes_on(new: str, old: str) -> None:
+    assert {relation(new, old), relation(old, new)} <= {AGAINST, Relation.OTHER}
 
 
 def _pairs(table: str) -> list[list[str]]:

@@ -101,7 +101,15 @@ def test_letters_that_pass_for_ascii_ones_are_these(text: str, plain: str) -> No
 
 @pytest.mark.parametrize("now", [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)])
 def test_a_time_that_no_date_can_hold_is_not_named(now: datetime) -> None:
-    for text in ("last year", "next year", "last week", "next week", "last month", "next month", "the winter"):
+    for text in (
+        "last year",
+        "next year",
+        "last week",
+        "next week",
+        "last month",
+        "next month",
+        "the winter",
+    ):
         assert len(times(f"{text} and in 2022", now)) in (1, 2), text
     assert times("yesterday", datetime(1, 1, 1, tzinfo=UTC)) == []
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from memoranda.facts.naming import is_name
+from memoranda.text.calendar import DAY, MONTH, SEASON
 from memoranda.text.regex import regex
 
 PURPOSE = regex(r"\sfor\s+(\D+)$", re.IGNORECASE)
@@ -23,7 +24,7 @@ _REGION = regex(
     re.IGNORECASE,
 )
 """Names of places that have an article."""
-_CAPITAL = regex(r"(?!(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?\b)\b[^\W\d_a-zß-öø-ÿ]")
+_CAPITAL = regex(rf"(?!(?i:{DAY})s?\b)\b[^\W\d_a-zß-öø-ÿ]")
 """The beginning of a name."""
 _SEVERAL = regex(
     r"\b(?:sister|brother|son|daughter|child|kid|cousin|aunt|uncle|friend|colleague|neighbou?r|cat|dog|pet|horse)$",
@@ -43,18 +44,13 @@ _DWELLING = regex(
 )
 _CHANGED = regex(r"\b(?:now|just|recently|joined|started|starts|hired)\b", re.IGNORECASE)
 _CLOCK = regex(r"\d|(?:noon|midnight)\b", re.IGNORECASE)
-_DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
-_MONTH = (
-    r"(?:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)(?:uary|ruary|ch|il|e|y|ust|tember|ember|ober)?"
-)
-_SEASON = r"(?:spring|summer|autumn|fall|winter)"
 _DATE = regex(
-    rf"(?:(?:the|next|this|last|early|mid|late|end\s+of)[\s-]+)*(?:\d{{4}}\b|{_MONTH}\b|{_SEASON}\b|"
+    rf"(?:(?:the|next|this|last|early|mid|late|end\s+of)[\s-]+)*(?:\d{{4}}\b|{MONTH}\b|{SEASON}\b|"
     rf"(?:\d+|an?|one)?\s*(?:days?|weeks?|months?|years?)\b)",
     re.IGNORECASE,
 )
 _WHEN = regex(
-    rf"\b(?:{_DAY}|{_MONTH}|{_SEASON}|today|tomorrow|tonight|next|weeks?|months?|years?|\d{{1,2}}(?:st|nd|rd|th|\.)?"
+    rf"\b(?:{DAY}s?|{MONTH}|{SEASON}|today|tomorrow|tonight|next|weeks?|months?|years?|\d{{1,2}}(?:st|nd|rd|th|\.)?"
     rf"(?!\d|:|\s*(?:[ap]m|h|hours?|minutes?|o['’]clock)\b)|\d{{4}}(?:-\d\d?)*)\b",
     re.IGNORECASE,
 )

@@ -9,6 +9,8 @@ from msgspec.structs import replace
 
 from memoranda.facts.attributes import PURPOSE, attribute_of, is_value_of, may_be_value, where_or_when
 from memoranda.facts.denials import ENDS, NEGATION, without_denial
+from memoranda.text.calendar import MONTH_BEGINS
+from memoranda.text.kinds import opposites
 from memoranda.text.memo import kept
 from memoranda.text.regex import Regex, regex
 from memoranda.text.terms import term_set, terms
@@ -28,7 +30,7 @@ _HOURS = (
 _TIMES = regex(
     r"(?<!\bis)(?<!\bare)(?<!\bbe)\s+(?:since|from|as of|starting|until|in|on|ab|seit)\s+(?:the\s+)?"
     r"(?:(?:early|mid|late)\s+)?"
-    r"(?:\d{4}|\d{1,2}\.?\s+\w+|(?:jan|feb|mar|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)\w*(?:\s+\d{1,4})?"
+    rf"(?:\d{{4}}|\d{{1,2}}\.?\s+\w+|{MONTH_BEGINS}\w*(?:\s+\d{{1,4}})?"
     r"|next \w+|last \w+)\b.*$",
     re.IGNORECASE,
 )
@@ -43,15 +45,16 @@ _SEIT = regex(
 
 class Claim(msgspec.Struct, frozen=True):
     """One value of one attribute of one subject, as stemmed terms. `single` attributes have one value at a time;
-    `old` is the value that the sentence itself says is over; `over` means that `value` is; `now` that it was another
-    before; `owner` is the subject that this one belongs to (Mara, of Mara's sister)."""
+    `old` is the value that the sentence itself says is over; `over` means that `value` is; `several` that it may be
+    one of several, unless the other sentence says what it is now; `owner` is the subject that this one belongs to
+    (Mara, of Mara's sister)."""
 
     subject: frozenset[str]
     attribute: frozenset[str]
     value: frozenset[str]
     old: frozenset[str] = frozenset()
     over: bool = False
-    now: bool = False
+    several: bool = False
     owner: frozenset[str] = frozenset()
 
 
@@ -86,7 +89,7 @@ _STATES: tuple[tuple[str, Regex], ...] = (
                           rf"(?P<value>single|married|engaged|divorced|widowed)(?:\s+(?:again|to|since|for)\b.*)?")),
 )  # fmt: skip
 _LEFT = _pattern(
-    rf"{_NAME}\s+{_NOW}(?:(?:left|quit|gave up|cancelled)\s+|stopped\s+(?=\w+ing\b))"
+    rf"{_NAME}\s+{_NOW}(?:(?:left|quit|gave up|cancell?ed)\s+|stopped\s+(?=\w+ing\b))"
     rf"(?:(?:(?:his|her|their|the|my|our)\s+)?(?:\w+\s+)?(?:job|position|role)\s+(?:at|with|for|in|as)\s+(?:an?\s+)?)?{_PLACE}"
 )
 _RESIGNED = _pattern(
@@ -125,6 +128,9 @@ _FOR = _pattern(
     rf"{_NAME}\s+{_NOW}(?P<verb>prefers?|chose|picked|decided to use|was decided to use|was decided to go with|"
     rf"decided to go with)\s+{_PLACE}\s+(?P<what>(?:for|as)\s+\S.*?)"
 )
+_USES = _pattern(
+    rf"{_NAME}\s+{_NOW}uses?\s+{_PLACE}\s+(?P<what>(?:for|as)\s+\S.*?)(?P<now>\s+(?:now|instead|these days))?"
+)
 _OVER = _pattern(
     rf"{_NAME}\s+{_NOW}prefers?\s+{_PLACE}\s+(?:over|to|than|rather than|instead of)\s+(?P<old>\S.*?)"
 )
@@ -142,6 +148,9 @@ _PLACES = frozenset(["in", "at", "on", "to", "with", "for", "from", "by", "as", 
 _MODE = _pattern(
     rf"{_NAME}\s+{_NOW}prefers?\s+(?:the\s+|an?\s+)?(?P<value>[\w-]+)\s+"
     r"(?P<what>modes?|themes?|seats?|sides?|layouts?|formats?|units?|styles?|views?|keyboards?|languages?|times?|roasts?|sizes?)"
+)
+_OF_TWO = _pattern(
+    rf"{_NAME}\s+{_NOW}prefers?\s+(?:the\s+|an?\s+)?(?P<value>[\w-]+)\s+(?P<what>[\w\s-]{{2,40}}?)"
 )
 
 
@@ -170,13 +179,17 @@ def claims(text: str) -> tuple[Claim, ...]:
         purpose = PURPOSE.search(of["value"])
         results.append(_claim(of, f"{of['what']} {purpose[1] if purpose else ''}", over))
     if match := _PREFERS.match(said):
-        results.append(replace(_claim(match, "preferred", over), now=match["now"] is not None))
+        results.append(replace(_claim(match, "preferred", over), several=match["now"] is None))
+    if match := _USES.match(said):
+        results.append(replace(_claim(match, f"uses {match['what']}", over), several=match["now"] is None))
     if match := _FOR.match(said):
         results.append(_claim(match, f"uses {match['what']}", over))
     if match := _OVER.match(said):
         results.append(_claim(match, "", over))
     elif match := _MODE.match(said):
         results.append(_claim(match, f"prefers {match['what']}", over))
+    elif (match := _OF_TWO.match(said)) and (sides := opposites(match["value"])):
+        results.append(_claim(match, f"prefers {sides} {match['what']}", over))
     return tuple(results)
 
 
@@ -194,7 +207,6 @@ def _claim(match: re.Match[str], attribute: str, over: bool) -> Claim:
 
 
 _OWNER = regex(r"(.*\w)(?:['’]s|(?<=s)['’])\s", re.IGNORECASE)
-_PREFERRED = term_set("preferred")
 _PERSONAL = term_set("residence dwelling street employer workplace occupation marriage")
 _RENEWED = term_set("new updated revised latest current final actual")
 """What a subject is called when its value has changed: the new budget is the budget."""
@@ -238,14 +250,6 @@ def correction_in(text: str) -> Correction | None:
     return None if match is None else Correction(match["value"], match["old"])
 
 
-_PARTED = _pattern(
-    rf"{_NAME}\s+{_NOW}(?:sold|gave away|got rid of|donated|returned)\s+(?:the|his|her|their|my|our)\s+{_PLACE}"
-    r"(?:\s+(?:(?:to|for|because|last|this|yesterday|today)\b|(?:in|on)\s+(?:\d|[A-Z]\w+day\b)).*)?"
-)
-_HAS = _pattern(
-    rf"{_NAME}\s+{_NOW}(?:has|have|owns?|drives?|rides?|sails?|uses?|rents?)\s+(?!\d|many|several|some){_PLACE}"
-    r"(?:\s+(?:with|who|that|which)\b.*)?"
-)
 _OWNED = regex(r"(?:the\s+)?[\w.-]+(?:['’]s|s['’])\s+([\w-]+)", re.IGNORECASE)
 """What belongs to the subject of a sentence: Tim's sister."""
 
@@ -253,21 +257,6 @@ _OWNED = regex(r"(?:the\s+)?[\w.-]+(?:['’]s|s['’])\s+([\w-]+)", re.IGNORECAS
 def conflicting(new: str, old: str) -> bool:
     """Return True if `new` gives an attribute another value than `old` does, as far as the rules see."""
     return any(_against(claim, other, old) for claim in claims(new) for other in (*claims(old), None))
-
-
-def parted(new: str, old: str) -> bool:
-    """Return True if `new` says that the thing that `old` has is sold or given away."""
-    gone, had = _PARTED.match(new), _HAS.match(old)
-    if gone is None or had is None or term_set(gone["who"]) != term_set(had["who"]):
-        return False
-    thing, had_thing = term_set(gone["value"]) - _LOOKS, term_set(had["value"]) - _LOOKS
-    return bool(thing) and thing == had_thing
-
-
-_LOOKS = term_set(
-    "old new own used first second big small little nice favourite vintage electric red blue green black white grey"
-    " gray brown silver"
-)
 
 
 def _against(new: Claim, old: Claim | None, text: str) -> bool:
@@ -287,8 +276,8 @@ def _against(new: Claim, old: Claim | None, text: str) -> bool:
         return bool(new.value) and new.value <= old.value | old.attribute and not old.over
     if new.old and new.old <= old.value and not new.value <= old.value:
         return True
-    if new.attribute == _PREFERRED and not new.now and not old.now:
-        return False  # one may prefer several things
+    if new.several and old.several:
+        return False
     same = bool(new.attribute) and new.attribute == old.attribute and not old.over
     return same and new.value != old.value and not new.value < old.value and not old.value < new.value
 

@@ -8,13 +8,13 @@ import msgspec
 
 from memoranda.text.memo import kept
 from memoranda.text.regex import regex
-from memoranda.text.terms import term_set
+from memoranda.text.terms import term_set, terms
 
 NEGATION = regex(
     r"\b(?:not|no|never|none|without|cannot|nor|neither|nicht|kein\w*)\b|n['’]t\b", re.IGNORECASE
 )
 ENDS = regex(
-    r"\b(?:no longer|not any\s?more|any\s?(?:more|longer)(?=[\s.!]*$)|stopped|quit|gave up|left|cancelled|"
+    r"\b(?:no longer|not any\s?more|any\s?(?:more|longer)(?=[\s.!]*$)|stopped|quit|gave up|left|cancell?ed|"
     r"nicht mehr)\b",
     re.IGNORECASE,
 )
@@ -42,6 +42,14 @@ _CEASED = term_set(
 _ITEM = r"(?!\d)[\w-]{1,40}"
 _LISTED = regex(rf"(?<![\w-]){_ITEM}(?:,\s{_ITEM}){{0,6}},?\s(?:or|nor|oder)\s{_ITEM}", re.IGNORECASE)
 _BETWEEN = regex(r",?\s(?:or|nor|oder)\s|,\s", re.IGNORECASE)
+_BEGINNING = regex(r"\S+\s+\S+\s+")
+"""A subject and a verb."""
+_COMPOUND = regex(
+    r"\b(?P<word>[^\W\d_]+)\s(?=(?P<noun>(?!(?:called|named|every|each|daily|weekly|twice|often|sometimes|always|usually|"
+    r"again|alone|together|outside|outdoors|anyway|gern|gerne|sehr|viel|oft|manchmal|täglich|since|without|within|near|like|"
+    r"via|lots?|today|tonight|tomorrow|right|\w+ly|\w+day|\w+days)\b)[^\W\d_]+))",
+    re.IGNORECASE,
+)
 
 
 def without_denial(text: str) -> str:
@@ -62,6 +70,9 @@ def _opposite(first: _Side, second: _Side) -> bool:
     if not (first.side or first.about <= second.about) or not (second.side or second.about <= first.about):
         return False  # what is denied is narrower
     shared = first.about & second.about
+    whole = first if first.side else second
+    if any(word in shared and noun in whole.about - shared for word, noun in whole.compounds):
+        return False
     nested = shared in (first.about, second.about)
     return nested and len(shared) > 1 and 2 * len(shared) > len(first.about | second.about)
 
@@ -69,6 +80,8 @@ def _opposite(first: _Side, second: _Side) -> bool:
 class _Side(msgspec.Struct, frozen=True):
     side: bool
     about: frozenset[str]
+    compounds: frozenset[tuple[str, str]]
+    """Terms of words that stand side by side, the second of which may be a noun: a dog allergy."""
 
 
 @kept(8_192)
@@ -86,4 +99,15 @@ def _sides(text: str, bare: bool) -> tuple[_Side, ...]:
         things = _BETWEEN.split(listed[0])
         sentences += [f"{text[: listed.start()]}{thing}{text[listed.end() :]}" for thing in things]
     gone = _LIKES | _DISLIKES | _CEASED
-    return tuple(_Side(against == denied, term_set(sentence) - gone) for sentence in sentences)
+    return tuple(
+        _Side(against == denied, term_set(sentence) - gone, _compounds(sentence)) for sentence in sentences
+    )
+
+
+@kept(8_192)
+def _compounds(text: str) -> frozenset[tuple[str, str]]:
+    begin = _BEGINNING.match(text)
+    pairs = _COMPOUND.finditer(text, begin.end()) if begin else ()
+    return frozenset(
+        (first, second) for pair in pairs for first in terms(pair["word"]) for second in terms(pair["noun"])
+    )

@@ -14,6 +14,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence, Set
 from typing import NamedTuple
 
+from memoranda.text.calendar import MONTH_BEGINS
 from memoranda.text.memo import kept
 from memoranda.text.numbers import worded
 from memoranda.text.regex import regex
@@ -39,8 +40,8 @@ FUNCTION = frozenset(
 """Terms that join others, which the analyzer keeps: English adverbs, and German words of all kinds of that sort."""
 _DATES = regex(
     r"\b\d{4}-\d{2}(?:-\d{2})?\b|\b(?:19|20)\d\d\b"
-    r"|\b\d{1,2}(?:st|nd|rd|th|\.)?\s+(?:of\s+)?(?:jan|feb|mar|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)[a-zä]*\b"
-    r"|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s+\d{1,2}(?:st|nd|rd|th)?\b"
+    rf"|\b\d{{1,2}}(?:st|nd|rd|th|\.)?\s+(?:of\s+)?{MONTH_BEGINS}[a-zä]*\b"
+    rf"|\b{MONTH_BEGINS}[a-z]*\.?\s+\d{{1,2}}(?:st|nd|rd|th)?\b"
     r"|\b\d{1,2}[./]\d{1,2}[./]\d{2,4}\b",
     re.IGNORECASE,
 )

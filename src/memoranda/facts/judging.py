@@ -83,7 +83,9 @@ def _in_order(plan: Plan, existing: Record) -> tuple[Record, Record]:
 
 def verdicts(answer: str) -> dict[int, Relation]:
     """Return the verdict of an answer on each numbered pair, whatever text surrounds it."""
-    return {int(match["line"]): _SAID[match["is"].lower()] for match in _PAIR.finditer(with_ascii_letters(answer))}
+    return {
+        int(match["line"]): _SAID[match["is"].lower()] for match in _PAIR.finditer(with_ascii_letters(answer))
+    }
 
 
 def _pairs(core: Core, plans: Sequence[Plan]) -> list[tuple[Plan, Record]]:

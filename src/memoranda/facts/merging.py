@@ -8,10 +8,12 @@ from enum import StrEnum
 
 import msgspec
 
-from memoranda.facts.claims import about_same, conflicting, parted, redecided
-from memoranda.facts.denials import flipped
+from memoranda.facts.claims import about_same, conflicting, redecided
+from memoranda.facts.denials import ENDS, flipped
 from memoranda.facts.grounding import COMMON
+from memoranda.facts.partings import parted, stopped
 from memoranda.memories.duplicates import contradict, jaccard
+from memoranda.text.calendar import DAYS, MONTH_BEGINS, MONTHS
 from memoranda.text.instructions import of_different_people, opposed, rechosen, rule_of, with_common_verb
 from memoranda.text.numbers import in_digits
 from memoranda.text.regex import regex
@@ -25,12 +27,10 @@ _ALIKE = {
     for term in group.split()
 }
 """Verbs that say the same, by stem."""
-MONTHS = "january february march april may june july august september october november december"
-DAYS = "monday tuesday wednesday thursday friday saturday sunday"
-_SHORT = "|".join(month[:3] for month in MONTHS.split())
+_DATE_WORDS = (*MONTHS, *DAYS)
 _NUMBER = regex(
     rf"(?<![^\W_])\d+(?:[.,:/-]\d+)*(?:st|nd|rd|th)?"
-    rf"|\b(?:{'|'.join((MONTHS + ' ' + DAYS).split())}|(?:{_SHORT})(?=\.?\s+\d))\b",
+    rf"|\b(?:{'|'.join(_DATE_WORDS)}|{MONTH_BEGINS}(?=\.?\s+\d))\b",
     re.IGNORECASE,
 )
 """Numbers that are no part of a word, and the words of dates: what may change in a fact while it stays the same."""
@@ -40,8 +40,9 @@ _EVENT = regex(
     re.IGNORECASE,
 )
 """Facts about something that happened, which may happen again on another day."""
-_CALENDAR = "|".join(word.title() for word in (MONTHS + " " + DAYS).split())
-_LABEL = regex(rf"(?:#|\b(?!(?:{_CALENDAR})\b)[A-Z]\w+\s+(?:no\.?\s*)?)\d+", re.ASCII)
+_ONE_OF_SEVERAL = regex(r"^\S+(?:\s\S+)?\s(?:has|have|had|hat)\s(?:an?|another|eine?n?)\s", re.IGNORECASE)
+"""An exam on Monday, and one on Friday."""
+_LABEL = regex(rf"(?:#|\b(?!(?i:{'|'.join(_DATE_WORDS)})\b)[A-Z]\w+\s+(?:no\.?\s*)?)\d+", re.ASCII)
 """A number that is part of a name: Room 12, Sprint 3, #7."""
 _OWNED = regex(r"^(?:the\s+)?[\w.-]+(?:\s[A-Z][\w.-]*)?['’]s?\s+([\w-]+(?:\s[\w-]+)?)", re.ASCII)
 _DENIALS = frozenset(("not", "no", "never", "without", "nicht", "nie", "niemals", "ohne"))
@@ -73,25 +74,28 @@ def relation(new: str, old: str, cosine: float | None = None, bounds: Bounds = N
     unknown.
 
     In this order: one text; two standing instructions (see `_of_rules`); a value of one attribute that became another
-    (see `claims`), a like that became a dislike, a denial, a decision that became another, a number or date that
-    changed while the rest stayed: contradicting. All of the old one and more, with the same beginning: refining. Near
-    by cosine or Jaccard, or contained in the old one, without a difference in numbers, names, dates or negation: nearly
-    the same; but two short facts with a term of their own each (green tea, black tea) are distinct, however much they
-    share.
+    (see `claims`), something sold, cancelled or left, a like that became a dislike, a denial, a decision that became
+    another, a number or date that changed while the rest stayed: contradicting. All of the old one and more, with the
+    same beginning: refining. Near by cosine or Jaccard, or contained in the old one, without a difference in numbers,
+    names, dates or negation: nearly the same; but two short facts with a term of their own each (green tea, black tea)
+    are distinct, however much they share.
     """
     if _plain(new) == _plain(old):
         return Relation.SAME
     new, old = in_digits(new), in_digits(old)
     if (rule := rule_of(new)) is not None and (other := rule_of(old)) is not None:
         return Relation.OTHER if of_different_people(new, old) else _of_rules(rule, other)
-    if conflicting(new, old) or conflicting(old, new) or parted(new, old) or redecided(new, old):
+    if conflicting(new, old) or conflicting(old, new) or redecided(new, old):
+        return Relation.CONTRADICTS
+    one_is_over = bool(ENDS.search(new)) != bool(ENDS.search(old))
+    if parted(new, old) or (one_is_over and (stopped(new, old) or stopped(old, new))):
         return Relation.CONTRADICTS
     if flipped(new, old) and not _other_owner(new, old):
         return Relation.CONTRADICTS
     if _renumbered(new, old, bounds):
         return Relation.CONTRADICTS
     first, second = set(terms(new)), set(terms(old))
-    if not first or not second or _other_owner(new, old):
+    if not first or not second or one_is_over or _other_owner(new, old):
         return Relation.OTHER
     if _extends(new, old) and second < first:
         return Relation.REFINES
@@ -163,7 +167,8 @@ def _renumbered(new: str, old: str, bounds: Bounds) -> bool:
     mine, theirs = _numbers(new), _numbers(old)
     if not mine - theirs or not theirs - mine or set(_LABEL.findall(new)) != set(_LABEL.findall(old)):
         return False
-    if any(map(_DATED.fullmatch, mine)) != any(map(_DATED.fullmatch, theirs)):
+    dated = any(map(_DATED.fullmatch, mine))
+    if dated != any(map(_DATED.fullmatch, theirs)) or (dated and _ONE_OF_SEVERAL.match(new)):
         return False
     first, second = _NUMBER.sub(" ", new), _NUMBER.sub(" ", old)
     return (

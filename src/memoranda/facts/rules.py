@@ -15,6 +15,7 @@ from memoranda.facts.naming import is_called
 from memoranda.facts.parsing import Candidate, tidy
 from memoranda.facts.standalone import understandable
 from memoranda.facts.statements import own_text, statements
+from memoranda.text.calendar import DAY, MONTH_BEGINS
 from memoranda.text.regex import Regex, regex
 from memoranda.text.sentences import spans
 from memoranda.text.terms import terms
@@ -59,10 +60,7 @@ _FLEETING = (
     r"chosen|driven|fallen|spoken|tried|used|worked|looked|read|heard|thought|made|found|lost|decided"
 )
 _OWN = r"(?P<what>[\w'’ -]{2,40}?)"
-_DATE = (
-    r"(?:(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s+\d|\d|"
-    r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b)"
-)
+_DATE = rf"(?:{MONTH_BEGINS}[a-z]*\.?\s+\d|\d|{DAY}s?\b)"
 _VALUE = rf"(?P<rest>(?:(?:on|in|at|for)\s+)?(?:the\s+)?(?:{_DATE}|(?-i:(?!I\b)[A-Z])|[€$£]|\S+@\S).*?)"
 """Values that are a number, a date, a name or an address: nothing temporary."""
 _NO_NAME = (

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from memoranda.text.calendar import DAY
 from memoranda.text.extracting import Sentence, chosen, looked_at, sentences, weights
 from memoranda.text.regex import regex
 from memoranda.text.terms import STOPWORDS, WORD, word_terms
@@ -30,7 +31,7 @@ _DECIDED = regex(
 )
 _TO_DO = regex(
     r"\b(?:i(?:'ll| will)|i'm going to|(?:can|could|would) you|please|to-?do|needs? to|has to|must|"
-    r"remember to|don't forget|deadline|due (?:on|by)|by (?:mon|tues|wednes|thurs|fri|satur|sun)day|by tomorrow|"
+    rf"remember to|don't forget|deadline|due (?:on|by)|by {DAY}|by tomorrow|"
     r"ich werde|bitte|muss noch|je vais|il faut)\b"
 )
 _QUESTION = regex(r"""[?？؟]["'”’»)]*(?:\s|$)""")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 
+from memoranda.text.kinds import of_a_kind
 from memoranda.text.regex import regex
 from memoranda.text.terms import terms
 from memoranda.types import Memory
@@ -29,32 +30,6 @@ _ASKING = frozenset(
         "i you we ask mention talk say write send share answer reply explain give use suggest tell question about"
     )
 )
-_KINDS = [
-    frozenset(kind.split())
-    for kind in (
-        "english german french spanish italian portuguese dutch polish turkish russian chinese japanese korean arabic"
-        " hindi swedish danish norwegian finnish greek czech ukrainian englisch deutsch französisch spanisch"
-        " italienisch",
-        "metric imperial",
-        "celsius fahrenheit kelvin",
-        "kilometers kilometres km miles",
-        "kilograms kg pounds",
-        "grams ounces cups",
-        "euros dollars pounds francs yen",
-        "markdown json html yaml xml csv latex prose plaintext",
-        "bullets lists tables paragraphs",
-        "short long brief detailed concise verbose",
-        "briefly concisely shortly",
-        "formal informal casual",
-        "formally informally casually",
-        "tabs spaces",
-        "12-hour 24-hour",
-        "python javascript typescript java kotlin rust go ruby php c c++ c#",
-        "british american",
-        "du sie",
-    )
-]
-"""Words of which a rule chooses one."""
 _CHOOSES = regex(
     r"^(?:always\s+|only\s+|immer\s+)?(?:answer|reply|respond|write|speak|talk|use|format|greet|keep|give|round|"
     r"antworte|schreib|sprich|verwende|nutze|benutze)\b",
@@ -131,7 +106,7 @@ def rechosen(new: str, old: str) -> bool:
     if _NAMES.match(new) and _NAMES.match(old):
         return True
     (words,) = differ
-    alike = all(word.isdigit() for word in words) or any(words <= kind for kind in _KINDS)
+    alike = all(word.isdigit() for word in words) or of_a_kind(words)
     return alike and _CHOOSES.match(new) is not None and _CHOOSES.match(old) is not None
 
 

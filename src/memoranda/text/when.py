@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from memoranda.text.calendar import DAYS, MONTH, MONTHS, SEASON
 from memoranda.text.numbers import ENGLISH
 from memoranda.text.regex import Regex, regex, with_ascii_letters
 
@@ -21,43 +22,27 @@ DAY = 86_400_000_000
 GRACE = 3 * DAY
 """A message is close to an event for at least this long after it."""
 
-_MONTHS = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-]
-_MONTH = {name[:3]: n for n, name in enumerate(_MONTHS, start=1)}
-_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_MONTH = {name[:3]: n for n, name in enumerate(MONTHS, start=1)}
 _SEASONS = {"spring": (3, 5), "summer": (6, 8), "autumn": (9, 11), "fall": (9, 11), "winter": (12, 2)}
 _FEASTS = {"christmas": (12, 24, 26), "halloween": (10, 30, 31), "new year's eve": (12, 31, 31)}
 _NUMBERS = {"a": 1, "an": 1, "couple": 2, "few": 3} | {word: n for n, word in enumerate(ENGLISH) if n}
 _UNITS = {"day": 1, "week": 7, "weekend": 7, "month": 30, "year": 365}
 
-_NAME = "|".join(rf"{name[:3]}(?:{name[3:]})?" if name != "may" else "may" for name in _MONTHS)
 _COUNT = (
     rf"(?:(?:a|the)\s+)?(?P<n>\d{{1,3}}|{'|'.join(_NUMBERS)})(?:\s+of)?\s+(?P<unit>day|week|month|year)s?"
 )
 _DATE = (
     rf"(?P<iso>\b(?:19|20)\d\d-\d\d?-\d\d?\b)"
-    rf"|\b(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?\s+(?P<m1>{_NAME})\b\.?(?:,?\s*(?P<y1>(?:19|20)\d\d)\b)?"
-    rf"|\b(?P<m2>{_NAME})\b\.?\s+(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d|:)(?:,?\s*(?P<y2>(?:19|20)\d\d)\b)?"
-    rf"|\b(?P<m3>{_NAME})\b\.?,?\s+(?:of\s+)?(?P<y3>(?:19|20)\d\d)\b"
+    rf"|\b(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?\s+(?P<m1>{MONTH})\b\.?(?:,?\s*(?P<y1>(?:19|20)\d\d)\b)?"
+    rf"|\b(?P<m2>{MONTH})\b\.?\s+(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d|:)(?:,?\s*(?P<y2>(?:19|20)\d\d)\b)?"
+    rf"|\b(?P<m3>{MONTH})\b\.?,?\s+(?:of\s+)?(?P<y3>(?:19|20)\d\d)\b"
 )
 _EXACT = regex(_DATE, re.IGNORECASE)
 _BEFORE = regex(rf"\b{_COUNT}\s+(?P<way>before|after)\s+(?:the\s+)?$", re.IGNORECASE)
 _AGO = regex(rf"\b{_COUNT}\s+ago\b", re.IGNORECASE)
 _NEAR = regex(
-    r"\b(?P<which>last|past|previous|this|next)\s+(?P<what>night|week(?:end)?|month|year|spring|summer|autumn|fall|winter"
-    rf"|{'|'.join(_DAYS)}|{_NAME})\b",
+    rf"\b(?P<which>last|past|previous|this|next)\s+(?P<what>night|week(?:end)?|month|year|{SEASON}"
+    rf"|{'|'.join(DAYS)}|{MONTH})\b",
     re.IGNORECASE,
 )
 _RELATIVE = regex(
@@ -67,12 +52,12 @@ _YEAR = regex(
     r"\b(?:in|of|during|since|from|until|by|for|throughout)\s+(?P<y>(?:19|20)\d\d)\b", re.IGNORECASE
 )
 _SEASON = regex(
-    r"\b(?:in|of|during|over|this|that)\s+(?:the\s+)?(?P<s>spring|summer|autumn|fall|winter)"
+    rf"\b(?:in|of|during|over|this|that)\s+(?:the\s+)?(?P<s>{SEASON})"
     r"(?:(?:\s+of)?\s+(?P<sy>(?:19|20)\d\d))?\b",
     re.IGNORECASE,
 )
-_INMONTH = regex(rf"\b(?:in|of|during|since|until|by|early|late|mid|mid-)\s*(?P<m>{_NAME})\b", re.IGNORECASE)
-_ONDAY = regex(rf"\bon\s+(?:a\s+)?(?P<wd>{'|'.join(_DAYS)})s?\b", re.IGNORECASE)
+_INMONTH = regex(rf"\b(?:in|of|during|since|until|by|early|late|mid|mid-)\s*(?P<m>{MONTH})\b", re.IGNORECASE)
+_ONDAY = regex(rf"\bon\s+(?:a\s+)?(?P<wd>{'|'.join(DAYS)})s?\b", re.IGNORECASE)
 _FEAST = regex(rf"\b(?P<f>{'|'.join(_FEASTS)})\b", re.IGNORECASE)
 
 
@@ -113,7 +98,7 @@ def times(text: str, now: datetime) -> list[Time]:
                 continue
             try:
                 time = read(match, today)
-            except (ValueError, OverflowError):  # 31 June, a number that is no day, before year 1 or after 9999
+            except (ValueError, OverflowError):  # 31 June, or a year that no date can have
                 continue
             if time is not None:
                 taken.append((start, end))
@@ -239,8 +224,8 @@ def _near_now(match: re.Match[str], today: datetime) -> Time | None:
         return _month(months // 12, months % 12 + 1)
     if what == "year":
         return _month(today.year + step, 1, 12)
-    if what in _DAYS:
-        away = (_DAYS.index(what) - today.weekday()) % 7
+    if what in DAYS:
+        away = (DAYS.index(what) - today.weekday()) % 7
         days = away if step == 0 else (away or 7) if step == 1 else away - 7
         return _span(today + timedelta(days=days), today + timedelta(days=days + 1))
     if what in _SEASONS:
@@ -277,7 +262,7 @@ def _year(match: re.Match[str], today: datetime) -> Time:
 
 
 def _weekday(match: re.Match[str], today: datetime) -> Time:
-    return Weekly(_DAYS.index(match["wd"].lower()))
+    return Weekly(DAYS.index(match["wd"].lower()))
 
 
 _READERS: list[tuple[Regex, Callable[[re.Match[str], datetime], Time | None]]] = [
