@@ -451,54 +451,6 @@ class ForgetPreview(msgspec.Struct, kw_only=True):
     files: list[str]
 
 
-class NearDuplicate(msgspec.Struct, kw_only=True):
-    """Two memories of one scope that say nearly the same. `reason` is `cosine` or `jaccard`."""
-
-    first: str
-    second: str
-    cosine: float | None
-    jaccard: float
-    reason: str
-
-
-MOST_POINTS = 100_000
-"""The most memories in one projection."""
-
-
-class Projection(msgspec.Struct, kw_only=True):
-    """Memories as points of a plane: equally long columns in the order of writing; each of `points` is an x and
-    a y. `total` memories pass the selection; those without a vector are left out, and of many only some are taken.
-    `explained` is the share of the variance of the vectors that the plane shows, 0..1."""
-
-    ids: list[str]
-    points: list[tuple[float, float]]
-    kinds: list[str]
-    scopes: list[str]
-    occurred_at: list[datetime]
-    total: int
-    explained: float
-
-
-class FacetValue(msgspec.Struct, kw_only=True):
-    """A value of a facet, and how many memories have it."""
-
-    value: str
-    count: int
-
-
-class Facets(msgspec.Struct, kw_only=True):
-    """Memories of a selection, counted. The values of each facet are the most frequent ones; `months` are the latest,
-    such as `2026-05`, of `occurred_at` in the time zone that was asked for. A memory counts in each of its scopes
-    (`user:ana` and `session:s1`), and in `global` if it has none."""
-
-    total: int
-    kinds: list[FacetValue]
-    scopes: list[FacetValue]
-    sources: list[FacetValue]
-    tags: list[FacetValue]
-    months: list[FacetValue]
-
-
 class Job(msgspec.Struct, kw_only=True):
     """A piece of durable work. `done` and `total` count in the unit of the job (rows, mostly)."""
 

@@ -286,6 +286,24 @@ def test_near_duplicates_side_by_side(
     page.api.delete(f"/v1/memories/{first}").raise_for_status()
 
 
+def test_near_duplicates_of_older_memories_come_on_request(see: Callable[..., Seen], tmp_path: Any) -> None:
+    with memoranda.open(tmp_path / "data", embedder={"url": "hash:64"}) as opened:
+        opened.memories.add_many(["the walnut floor hides a necklace", "a necklace hides the walnut floor"])
+        opened.memories.add_many([f"kettle {n} is number {n * 7}" for n in range(1_005)])
+    process = Process(tmp_path / "data", {})
+    try:
+        shown = see(process.url).open("/memories")
+        shown.get_by_role("link", name="Near-duplicates").click()
+        shown.get_by_text("None of the newest memories say nearly the same").wait_for()
+        shown.get_by_text("The 1,000 newest memories are compared.").wait_for()
+        shown.get_by_role("button", name="Compare older memories").click()
+        shown.locator(".duplicate-sides > article").nth(1).wait_for()
+        shown.get_by_text("All 1,007 memories are compared.").wait_for()
+        assert shown.get_by_role("button", name="Compare older memories").count() == 0
+    finally:
+        process.end()
+
+
 def test_the_map(page: Seen) -> None:
     shown = page.open("/map?tag=garden")
     shown.get_by_text("4 memories, ").wait_for()

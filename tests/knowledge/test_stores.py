@@ -835,7 +835,7 @@ def test_memories_never_see_chunks(shelf: Any) -> None:
         assert memories.list(scopes=scopes).data == []
         assert memories.count(scopes=scopes) == 0
         assert len(list(memories.export(scopes=scopes))) == 1
-        assert memories.near_duplicates(scopes=scopes) == []
+        assert memories.near_duplicates(scopes=scopes).data == []
         assert memories.forget(scopes=scopes or ["all"], kinds=list(KINDS)).memories == 0
     assert memories.count(source=f"{made}/1", include_archived=True) == 0
     assert memories.forget([chunk]).memories == 0

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memoranda.app.blocking import BlockingMemories
+from memoranda.errors import InvalidInput
 from memoranda.memories.duplicates import contradict, jaccard
 
 WORDS = st.lists(
@@ -43,7 +44,7 @@ def test_a_number_a_date_a_name_or_a_negation_keeps_texts_apart(
     assert contradict(a, b)
     assert contradict(b, a)
     memories.add_many([a, b])
-    assert list(memories.near_duplicates()) == []
+    assert memories.near_duplicates().data == []
 
 
 @pytest.mark.parametrize(
@@ -58,7 +59,7 @@ def test_a_number_a_date_a_name_or_a_negation_keeps_texts_apart(
 def test_the_same_said_again_is_reported(memories: BlockingMemories, a: str, b: str) -> None:
     assert not contradict(a, b)
     first, second = (one.memory.id for one in memories.add_many([a, b]))
-    (pair,) = memories.near_duplicates()
+    (pair,) = memories.near_duplicates().data
     assert (pair.first, pair.second) == (first, second)
     assert pair.reason in ("cosine", "jaccard")
     assert pair.jaccard == pytest.approx(jaccard(a, b), abs=1e-4)
@@ -86,7 +87,7 @@ def test_likeness_has_no_direction(a: list[str], b: list[str]) -> None:
 def test_another_scope_or_kind_is_no_duplicate(memories: BlockingMemories, other: dict[str, str]) -> None:
     memories.add("the red kite flies")
     memories.add("the red kite flies!", **other)
-    assert list(memories.near_duplicates()) == []
+    assert memories.near_duplicates().data == []
 
 
 def test_the_most_alike_come_first_and_the_limit_holds(memories: BlockingMemories) -> None:
@@ -97,11 +98,11 @@ def test_the_most_alike_come_first_and_the_limit_holds(memories: BlockingMemorie
             "the river stone garden kite hill lamp door",
         ]
     )
-    pairs = memories.near_duplicates()
+    pairs = memories.near_duplicates().data
     alike = [max(pair.cosine or 0.0, pair.jaccard) for pair in pairs]
     assert len(pairs) == 3
     assert alike == sorted(alike, reverse=True)
-    assert list(memories.near_duplicates(limit=1)) == [pairs[0]]
+    assert memories.near_duplicates(limit=1).data == [pairs[0]]
 
 
 def test_a_selection_cuts_the_report(memories: BlockingMemories) -> None:
@@ -109,11 +110,11 @@ def test_a_selection_cuts_the_report(memories: BlockingMemories) -> None:
         [{"content": text, "session_id": "s"} for text in ("red kite flies", "red kite flies!")]
     )
     memories.add_many(["blue kite swims", "blue kite swims!"])
-    assert len(memories.near_duplicates()) == 2
-    (pair,) = memories.near_duplicates(scopes=["session:s"])
+    assert len(memories.near_duplicates().data) == 2
+    (pair,) = memories.near_duplicates(scopes=["session:s"]).data
     assert memories.get(pair.first).session_id == "s"
     memories.update(pair.first, archived=True)
-    assert list(memories.near_duplicates(scopes=["session:s"])) == []
+    assert memories.near_duplicates(scopes=["session:s"]).data == []
 
 
 @pytest.mark.rows_in("sqlite")
@@ -121,5 +122,40 @@ def test_a_report_finds_pairs_far_apart(memories: BlockingMemories) -> None:
     first = memories.add("the walnut floorboard hides a necklace").memory.id
     memories.add_many([f"filler number{n} of many" for n in range(600)])
     last = memories.add("a necklace hides the walnut floorboard").memory.id
-    pairs = memories.near_duplicates(limit=1000)
+    pairs = memories.near_duplicates(limit=1000).data
     assert (first, last) in [(pair.first, pair.second) for pair in pairs]
+
+
+def test_a_large_set_is_compared_page_by_page(
+    memories: BlockingMemories, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every pair comes once, whatever the limit, also if the memory where a page ended is deleted meanwhile."""
+    shapes = ("kite", "river", "stone", "garden")
+    memories.add_many(
+        [f"the {shape} of number{n % 2} is old" + "!" * n for n in range(7) for shape in shapes]
+    )
+    whole = memories.near_duplicates(limit=1000)
+    assert (whole.compared, whole.has_more) == (28, False)
+    assert len(whole.data) > 30
+    monkeypatch.setattr("memoranda.memories.duplicates.COMPARED", 5)
+    for limit in (10, 1000):
+        found, compared, page = [], 0, memories.near_duplicates(limit=limit)
+        while True:
+            assert page.compared <= 5
+            assert len(page.data) <= limit
+            found += page.data
+            compared += page.compared
+            if not page.has_more:
+                break
+            page = memories.near_duplicates(limit=limit, after=page.last_id)
+        assert compared == 28
+        assert sorted((pair.second, pair.first) for pair in found) == sorted(
+            (pair.second, pair.first) for pair in whole.data
+        )
+    first = memories.near_duplicates()
+    assert first.last_id
+    memories.delete(first.last_id)
+    assert memories.near_duplicates(after=first.last_id).compared == 5
+    with pytest.raises(InvalidInput, match="after"):
+        memories.near_duplicates(after="nowhere")
+    assert len(memories.near_duplicates(limit=1).data) == 1

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from memoranda.app.blocking import BlockingMemoranda, BlockingMemories
 from memoranda.errors import Forbidden, InvalidInput
-from memoranda.types import FacetValue, Memory, Subject
+from memoranda.memories.overviews import FacetValue
+from memoranda.types import Memory, Subject
 
 SOME = st.sampled_from([None, "a", "b", "ü"])
 DRAFTS = st.lists(

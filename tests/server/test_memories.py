@@ -182,8 +182,11 @@ def test_long_work_is_a_job(house: Any) -> None:
 def test_near_duplicates_are_pairs(house: Any) -> None:
     house.add("the green kettle stands in the kitchen")
     house.add("the green kettle stands in the kitchen now")
-    pairs = post(house, "/near_duplicates")["data"]
-    assert [pair["object"] for pair in pairs] == ["memory.near_duplicate"]
+    page = post(house, "/near_duplicates")
+    assert [pair["object"] for pair in page["data"]] == ["memory.near_duplicate"]
+    assert (page["object"], page["compared"], page["has_more"]) == ("list", 2, False)
+    older = post(house, "/near_duplicates", after=page["last_id"])
+    assert (older["data"], older["compared"]) == ([], 0)
 
 
 def test_a_projection_has_a_point_for_each_memory(house: Any) -> None:

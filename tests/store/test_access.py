@@ -207,7 +207,7 @@ def test_one_sees_ones_own_rows_and_nobodys(
     for mode in ("dense", "words", "hybrid"):
         assert {hit.memory.id for hit in ann.search("plum", scopes=scopes, mode=mode).results} == seen
     assert len(list(ann.export(scopes=scopes))) == 1 + len(seen)
-    assert {pair.first for pair in ann.near_duplicates(scopes=scopes)} <= seen
+    assert {pair.first for pair in ann.near_duplicates(scopes=scopes).data} <= seen
     found = ann.search("plum", hierarchy={"session": "s", "user": "bob"}).results
     assert {hit.memory.id for hit in found} == {"ann-2", "nobody-2", "nobody-1"}
 

@@ -62,7 +62,8 @@ def story(memories: Any) -> list[Any]:
         said += [found.total_count, found.degraded]
     embedded = memories.embed(["kettle", "fence"], "query")
     said += [embedded.vectors.tolist(), embedded.tokens]
-    said += [[pair.reason for pair in memories.near_duplicates()]]
+    near = memories.near_duplicates()
+    said += [[pair.reason for pair in near.data], near.compared, near.has_more]
     said += [memories.facets(limit=3, include_archived=True)]
     shown = memories.projection(limit=50)
     said += [shown.kinds, shown.scopes, shown.points, shown.total, shown.explained]

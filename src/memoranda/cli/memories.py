@@ -11,8 +11,10 @@ from memoranda.cli.invocation import Invocation, common_options, selection_optio
 from memoranda.cli.options import After, AnyScope, Kinds, Limit, Order, ScopeId, moment, pairs, selection_of
 from memoranda.cli.output import beginning, emit, memory_line, memory_text, say
 from memoranda.cli.product import Memories
+from memoranda.cli.progress import bar
 from memoranda.errors import InvalidInput, NotFound
-from memoranda.types import ChangeFields, FacetValue, Kind, Memory, SelectionFields
+from memoranda.memories.overviews import FacetValue, NearDuplicate
+from memoranda.types import ChangeFields, Kind, Memory, SelectionFields
 
 Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="The ids of memories.")]
 
@@ -150,18 +152,32 @@ def duplicates(
     kind: Kinds = None,
     limit: Limit = 100,
 ) -> None:
-    """List pairs of memories of one scope that say nearly the same, most alike first."""
+    """List pairs of memories of one scope that say nearly the same, most alike first. Memories are compared from the
+    newest on, until there are enough pairs."""
     fields = selection_of(scope=scope, scope_id=scope_id, kind=kind)
-    duplicate_pairs = invocation.memories.near_duplicates(limit=limit, **fields)
+    found: list[NearDuplicate] = []
+    compared, page = 0, None
+    with bar("comparing", quiet=invocation.as_json) as report:
+        while page is None or (page.has_more and len(found) < limit):
+            page = invocation.memories.near_duplicates(
+                limit=limit, after=None if page is None else page.last_id, **fields
+            )
+            found += page.data
+            compared += page.compared
+            report(compared, None, "")
+    more = page.has_more or len(found) > limit
+    found = sorted(found, key=lambda pair: pair.likeness, reverse=True)[:limit]
     if invocation.as_json:
-        emit({"data": duplicate_pairs})
+        emit({"data": found, "compared": compared, "has_more": more})
         return
-    ids = [id_ for pair in duplicate_pairs for id_ in (pair.first, pair.second)]
+    ids = [id_ for pair in found for id_ in (pair.first, pair.second)]
     texts = {memory.id: memory.content for memory in get_memories(invocation.memories, ids)[0]}
-    for pair in duplicate_pairs:
+    for pair in found:
         alike = f"cosine {pair.cosine:.3f}" if pair.cosine is not None else f"jaccard {pair.jaccard:.3f}"
         typer.echo(alike)
         for id_ in (pair.first, pair.second):
             typer.echo(f"  {id_}  {beginning(texts.get(id_, ''))}")
-    if not duplicate_pairs:
+    if not found:
         say("no near-duplicates")
+    elif more:
+        say(f"the {compared:,} newest memories were compared; a greater --limit shows more pairs")

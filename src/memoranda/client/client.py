@@ -30,21 +30,19 @@ from memoranda.client.switches import ClientSwitches
 from memoranda.client.wire import Wire, query_of
 from memoranda.config.sections import Spending
 from memoranda.contexts.values import Context, ContextFields, ContextQuery
+from memoranda.memories.overviews import Facets, NearDuplicatePage, Projection
 from memoranda.memories.transfer import Imported, read_lines, write_file
 from memoranda.providers.embeddings.base import Embedded, Task
 from memoranda.types import (
     Added,
     ChangeFields,
-    Facets,
     ForgetFields,
     ForgetPreview,
     Job,
     Memory,
     MemoryFields,
-    NearDuplicate,
     NewMemory,
     Page,
-    Projection,
     Query,
     Receipt,
     SearchFields,
@@ -70,12 +68,6 @@ class _Many(msgspec.Struct):
     """A batch's answer, each memory still encoded."""
 
     data: list[msgspec.Raw]
-
-
-class _Pairs(msgspec.Struct):
-    """Near-duplicates as they are listed."""
-
-    data: list[NearDuplicate]
 
 
 class _Jobs(msgspec.Struct):
@@ -243,13 +235,12 @@ class Client:
         return msgspec.json.decode(answer, type=_Count).count
 
     def near_duplicates(
-        self, *, limit: int = 100, **fields: Unpack[SelectionFields]
-    ) -> Sequence[NearDuplicate]:
+        self, *, limit: int = 100, after: str | None = None, **fields: Unpack[SelectionFields]
+    ) -> NearDuplicatePage:
         """See `Memories.near_duplicates`."""
-        body = {"limit": limit, **fields}
-        return msgspec.json.decode(
-            self._wire.call("POST", f"{AT}/near_duplicates", body=body), type=_Pairs
-        ).data
+        body = {"limit": limit, "after": after, **fields}
+        answer = self._wire.call("POST", f"{AT}/near_duplicates", body=body)
+        return msgspec.json.decode(answer, type=NearDuplicatePage)
 
     def facets(self, *, limit: int = 20, time_zone: str = "UTC", **fields: Unpack[SelectionFields]) -> Facets:
         """See `Memories.facets`."""

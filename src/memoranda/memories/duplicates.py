@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memoranda.filters import Compare, Filter, all_of
-from memoranda.store.listing import scan
+from memoranda.memories.overviews import NearDuplicate, NearDuplicatePage
+from memoranda.memories.pages import seq_of
+from memoranda.storage.sql.base import Connection
+from memoranda.store.listing import page
 from memoranda.store.rows import Record
 from memoranda.store.rows import fetch as fetch_rows
 from memoranda.store.store import Store
 from memoranda.text.json import compact_json
 from memoranda.text.numbers import in_digits
 from memoranda.text.terms import terms
-from memoranda.types import NearDuplicate
+from memoranda.types import Subject
 
+COMPARED = 1_000
+"""The most memories that one report compares with older ones."""
+BATCH = 50
+_LIKENESS = attrgetter("likeness")
 COSINE = 0.95
 JACCARD = 0.6
 NEIGHBOURS = 5
@@ -75,41 +83,85 @@ def same_scope(row: Record) -> Filter:
     )
 
 
-def report(store: Store, tenant: str, where: Filter, limit: int) -> list[NearDuplicate]:
+def report(store: Store, subject: Subject, where: Filter, limit: int, after: str | None) -> NearDuplicatePage:
     """Return pairs among the rows that pass `where`: cosine >= 0.95 or stemmed Jaccard >= 0.6, the same scope and kind,
-    no contradiction. Each row is compared with its five nearest older rows by vector and by keyword; the `limit`
-    closest pairs are returned, most similar first."""
-    duplicates: list[NearDuplicate] = []
-    for rows in scan(store.db, tenant, where):
-        for row in rows:
-            duplicates.extend(_pairs(store, tenant, row, where))
-    duplicates.sort(key=lambda pair: -max(pair.cosine or 0.0, pair.jaccard))
-    return duplicates[:limit]
+    no contradiction; most similar first.
+
+    Rows are compared from the newest on, or from the next older one than `after`, each with its five nearest older rows
+    by vector and by keyword, until 1 000 are compared or the next one would make it more than `limit` pairs. Of one row
+    the `limit` closest pairs are returned; there are at most ten.
+
+    Raises:
+        InvalidInput: `after` names no memory that the subject may see.
+    """
+    tenant = subject.tenant_id
+
+    def read(c: Connection) -> list[Record]:
+        cursor = None if after is None else seq_of(c, subject, "after", after)
+        return page(c, tenant, where, limit=COMPARED + 1, after=cursor, descending=True)
+
+    rows = store.db.read(read, tenant)
+    pairs: list[NearDuplicate] = []
+    compared = 0
+    for found in _each(store, tenant, rows[:COMPARED], where):
+        if pairs and len(pairs) + len(found) > limit:
+            break
+        pairs += found[:limit]
+        compared += 1
+    return NearDuplicatePage(
+        data=sorted(pairs, key=_LIKENESS, reverse=True),
+        compared=compared,
+        last_id=rows[compared - 1].id if compared else None,
+        has_more=compared < len(rows),
+    )
 
 
-def _pairs(store: Store, tenant: str, row: Record, where: Filter) -> Iterator[NearDuplicate]:
+def _each(store: Store, tenant: str, rows: Sequence[Record], where: Filter) -> Iterator[list[NearDuplicate]]:
+    """Yield the pairs of each row, most similar first."""
+    for start in range(0, len(rows), BATCH):
+        yield from _pairs(store, tenant, rows[start : start + BATCH], where)
+
+
+def _pairs(store: Store, tenant: str, rows: Sequence[Record], where: Filter) -> Iterator[list[NearDuplicate]]:
+    vectors = _vectors(store, tenant, [row.seq for row in rows])
+    near = [_nearest(store, tenant, row, vectors.get(row.seq), where) for row in rows]
+    wanted = set[int]().union(*near)
+    others = store.db.read(lambda c: fetch_rows(c, tenant, wanted), tenant)
+    for row, nearest in zip(rows, near, strict=True):
+        pairs = (_pair(others[seq], row, cosine) for seq, cosine in nearest.items() if seq in others)
+        yield sorted(filter(None, pairs), key=_LIKENESS, reverse=True)
+
+
+def _nearest(
+    store: Store, tenant: str, row: Record, vector: NDArray[np.float32] | None, where: Filter
+) -> dict[int, float | None]:
+    """Return the nearest older rows by vector and by keyword, with their cosine if it is known."""
     elders = all_of(Compare("$seq", "lt", row.seq), same_scope(row), Compare("$kind", "eq", row.kind), where)
     near: dict[int, float | None] = {}
-    for vector in _vectors(store, tenant, row.seq)[:1]:
+    if vector is not None:
         nearest = store.index.search(tenant, vector, NEIGHBOURS, elders)
         near.update(zip(nearest.seqs.tolist(), nearest.scores.tolist(), strict=True))
     for seq in store.words.search(tenant, row.content, NEIGHBOURS, elders).seqs.tolist():
         near.setdefault(seq, None)
-    others = store.db.read(lambda c: fetch_rows(c, tenant, near), tenant)
-    for seq, other in others.items():
-        cosine, overlap = near[seq], jaccard(row.content, other.content)
-        alike = cosine is not None and cosine >= COSINE
-        if (alike or overlap >= JACCARD) and not contradict(row.content, other.content):
-            yield NearDuplicate(
-                first=other.id,
-                second=row.id,
-                cosine=cosine,
-                jaccard=round(overlap, 4),
-                reason="cosine" if alike else "jaccard",
-            )
+    return near
 
 
-def _vectors(store: Store, tenant: str, seq: int) -> list[NDArray[np.float32]]:
-    key = [tenant, store.space, compact_json([seq])]
+def _pair(elder: Record, row: Record, cosine: float | None) -> NearDuplicate | None:
+    overlap = jaccard(row.content, elder.content)
+    alike = cosine is not None and cosine >= COSINE
+    if not (alike or overlap >= JACCARD) or contradict(row.content, elder.content):
+        return None
+    return NearDuplicate(
+        first=elder.id,
+        second=row.id,
+        cosine=cosine,
+        jaccard=round(overlap, 4),
+        reason="cosine" if alike else "jaccard",
+    )
+
+
+def _vectors(store: Store, tenant: str, seqs: Sequence[int]) -> dict[int, NDArray[np.float32]]:
+    """Return the first vector of each row that has one."""
+    key = [tenant, store.space, compact_json(seqs)]
     rows = store.db.read(lambda c: c.all("embeddings_of", key), tenant)
-    return [np.frombuffer(data, dtype="<f4") for _, _, _, _, data in rows]
+    return {seq: np.frombuffer(data, dtype="<f4") for seq, part, _, _, data in rows if part == 0}

@@ -13,12 +13,12 @@ from zoneinfo import ZoneInfo
 from memoranda.clock import moment
 from memoranda.errors import InvalidInput
 from memoranda.filters import Filter
+from memoranda.memories.overviews import Facets, FacetValue
 from memoranda.storage.sql.base import Connection, Database
 from memoranda.storage.sql.where import compile_where
 from memoranda.store import listing
 from memoranda.store.access import PLACES
 from memoranda.store.rows import Record
-from memoranda.types import Facets, FacetValue
 
 SECOND, DAY = 1_000_000, 86_400_000_000
 """Microseconds."""

@@ -15,6 +15,7 @@ from memoranda.concurrency.threads import until_cancelled
 from memoranda.errors import Forbidden, InvalidInput, NotFound
 from memoranda.filters import EVERYTHING, Filter, all_of
 from memoranda.memories import duplicates, facets, projection, reindexing, transfer
+from memoranda.memories.overviews import MOST_POINTS, Facets, NearDuplicatePage, Projection
 from memoranda.memories.pages import Place, read_page
 from memoranda.memories.search import search
 from memoranda.providers.embeddings.base import Embedded, Task
@@ -33,21 +34,17 @@ from memoranda.text.json import compact_json
 from memoranda.types import (
     KINDS,
     MOST_EXAMPLES,
-    MOST_POINTS,
     Added,
     Change,
     ChangeFields,
-    Facets,
     Forget,
     ForgetFields,
     ForgetPreview,
     Job,
     Memory,
     MemoryFields,
-    NearDuplicate,
     NewMemory,
     Page,
-    Projection,
     Query,
     Receipt,
     SearchFields,
@@ -304,14 +301,18 @@ class Memories:
         )
 
     async def near_duplicates(
-        self, *, limit: int = 100, **fields: Unpack[SelectionFields]
-    ) -> Sequence[NearDuplicate]:
-        """Return pairs of memories of one scope that say nearly the same, most similar first; see
-        `duplicates.report`."""
+        self, *, limit: int = 100, after: str | None = None, **fields: Unpack[SelectionFields]
+    ) -> NearDuplicatePage:
+        """Return pairs of memories of one scope that say nearly the same, most similar first, at most `limit`. One call
+        compares 1 000 memories at most, from the newest on; `after=last_id` goes on. See `duplicates.report`.
+
+        Raises:
+            InvalidInput: a field is wrong, or `after` names no memory.
+        """
         check_limit(limit, MAX_PAGE)
-        where = self._where(convert(fields, Selection, beside=("limit",)))
+        where = self._where(convert(fields, Selection, beside=("limit", "after")))
         return await self._core.threads.run(
-            duplicates.report, self._core.store, self.subject.tenant_id, where, limit
+            duplicates.report, self._core.store, self.subject, where, limit, after
         )
 
     async def projection(self, *, limit: int = 10_000, **fields: Unpack[SelectionFields]) -> Projection:

@@ -34,7 +34,7 @@ def read_page(c: Connection, subject: Subject, where: Filter, place: Place) -> P
     backwards = before is not None
     cursor = None
     if after or before:
-        cursor = _seq(c, subject, "after", after) if after else _seq(c, subject, "before", str(before))
+        cursor = seq_of(c, subject, "after", after) if after else seq_of(c, subject, "before", str(before))
     rows = listing.page(
         c,
         subject.tenant_id,
@@ -55,7 +55,7 @@ def read_page(c: Connection, subject: Subject, where: Filter, place: Place) -> P
     )
 
 
-def _seq(c: Connection, subject: Subject, field: str, id: str) -> int:
+def seq_of(c: Connection, subject: Subject, field: str, id: str) -> int:
     row = fetch_ids(c, subject.tenant_id, [id]).get(id)
     if row is None and (seq := left_place(c, subject, "memories", id)) is not None:
         return seq

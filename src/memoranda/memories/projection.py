@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from memoranda.clock import moment
 from memoranda.filters import Filter
+from memoranda.memories.overviews import Projection
 from memoranda.storage.sql.base import Connection, Row
 from memoranda.store import listing
 from memoranda.store.store import Store
 from memoranda.text.json import compact_json
-from memoranda.types import Projection
 
 DECIMALS = 4
 PAGE = 1_000

@@ -215,8 +215,9 @@ async def import_(call: Call[bytes, wire.ImportQuery]) -> wire.ImportedMemories:
 
 
 async def near_duplicates(call: Call[wire.NearDuplicatesBody, None]) -> wire.NearDuplicateList:
-    pairs = await call.memories.near_duplicates(limit=call.body.limit, **selected(call.body))
-    return wire.NearDuplicateList(data=[as_wire(pair, wire.NearDuplicatePair) for pair in pairs])
+    body = call.body
+    found = await call.memories.near_duplicates(limit=body.limit, after=body.after, **selected(body))
+    return as_wire(found, wire.NearDuplicateList)
 
 
 async def facets(call: Call[wire.FacetsBody, None]) -> wire.FacetsObject:

@@ -9,23 +9,20 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from memoranda.indexes.vector import INDEXES
+from memoranda.memories.overviews import MOST_POINTS, Facets, NearDuplicate, Projection
 from memoranda.store.validation import MOST_TEXTS
 from memoranda.types import (
     ANY_SCOPE,
     MOST_EXAMPLES,
-    MOST_POINTS,
     PLACES,
     Change,
     EvidenceLevel,
     Explanation,
-    Facets,
     Highlight,
     Job,
     Limit,
     Memory,
-    NearDuplicate,
     NewMemory,
-    Projection,
     Query,
     Scopes,
     Selection,
@@ -185,9 +182,10 @@ class ExportBody(SelectionBody, kw_only=True, forbid_unknown_fields=True):
 
 
 class NearDuplicatesBody(SelectionBody, kw_only=True, forbid_unknown_fields=True):
-    """Where to look for memories that say nearly the same."""
+    """Where to look for memories that say nearly the same, and after which one."""
 
     limit: Count = 100
+    after: str | None = None
 
 
 class FacetsBody(SelectionBody, kw_only=True, forbid_unknown_fields=True):
@@ -430,10 +428,12 @@ class NearDuplicatePair(NearDuplicate, kw_only=True, tag_field="object", tag="me
 
 
 class NearDuplicateList(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
-    """Pairs, most alike first."""
+    """Pairs among the `compared` memories, most alike first; `after=last_id` asks for those of the next older ones."""
 
     data: list[NearDuplicatePair]
-    has_more: bool = False
+    compared: int
+    last_id: str | None
+    has_more: bool
 
 
 class FacetsObject(Facets, kw_only=True, tag_field="object", tag="memory.facets"):

@@ -7,6 +7,7 @@ export interface Memory {
   archived_at: string | null; source_refs: string[]; occurred_at: string; created_at: string; updated_at: string;
 }
 export interface NearDuplicate { first: string; second: string; cosine: number | null; jaccard: number; reason: string }
+export interface NearDuplicatePage { data: NearDuplicate[]; compared: number; last_id: string | null; has_more: boolean }
 export interface FacetValue {
   value: string;
   count: number;

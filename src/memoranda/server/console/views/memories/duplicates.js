@@ -1,5 +1,5 @@
 // Near-duplicates: pairs of memories of one scope that say nearly the same, side by side.
-import { html, useLoaded, useMemo, useState } from "../../ui/core.js";
+import { html, useLoaded, useMemo, useRef, useState } from "../../ui/core.js";
 import { get, part, post } from "../../api.js";
 import { Kind } from "../../ui/badge.js";
 import { Button } from "../../ui/form.js";
@@ -16,38 +16,54 @@ import { scopeOf } from "./scope.js";
 /**
  * @typedef {import("../../types.js").Memory} Memory
  * @typedef {import("../../types.js").NearDuplicate} NearDuplicate
+ * @typedef {{ pairs: NearDuplicate[], compared: number, last: string | null, more: boolean }} Found
  */
 
 const STEP = 20; // pairs that are shown at first, and that a click adds
-const ASKED = 200; // pairs that are asked for at once: every memory is compared for them
+const ASKED = 200; // pairs of one request, which compares the newest memories, or the next older ones
+/** @type {Found} */
+const NOTHING = { pairs: [], compared: 0, last: null, more: false };
 
 /** @param {{ query: URLSearchParams, children: import("../../vendor/htm-preact.js").Child }} props */
 export function Duplicates({ query, children }) {
   const selection = useMemo(() => selectionOf(query), [query.toString()]);
-  const [limit, setLimit] = useState(ASKED);
-  const [shown, setShown] = useState(STEP);
-  const [gone, setGone] = useState(/** @type {ReadonlySet<string>} */ (new Set()));
-  const loaded = useLoaded(
-    JSON.stringify([selection, limit]),
-    (abort) => /** @type {Promise<import("../../api.js").Result<{ data: NearDuplicate[] }>>} */ (post("/v1/memories/near_duplicates", { limit, ...selection }, { abort })),
-  );
-  const here = (loaded.data?.data ?? []).filter((pair) => !gone.has(pair.first) && !gone.has(pair.second));
-  /** @param {string[]} ids @param {boolean} away */
-  const changed = (ids, away) => setGone((before) => new Set(away ? [...before, ...ids] : [...before].filter((id) => !ids.includes(id))));
-  const more = () => {
-    setShown(shown + STEP);
-    if (here.length < shown + STEP && loaded.data?.data.length === limit) setLimit(limit + ASKED);
-  };
   return html`<div class="page scrolls">
     <header class="page-head">${children}</header>
-    <${Loaded} of=${loaded} lines=${6}>${() => here.length === 0
-      ? html`<${Empty} title=${t.memories.noDuplicatesTitle} body=${t.memories.noDuplicatesBody} />`
+    <${Pairs} key=${JSON.stringify(selection)} selection=${selection} />
+  </div>`;
+}
+
+/** @param {{ selection: import("./filters.js").Selection }} props */
+function Pairs({ selection }) {
+  const found = useRef(NOTHING);
+  const [after, setAfter] = useState(/** @type {string | null} */ (null));
+  const [shown, setShown] = useState(STEP);
+  const [gone, setGone] = useState(/** @type {ReadonlySet<string>} */ (new Set()));
+  const loaded = useLoaded(`after ${after}`, async (abort) => {
+    /** @type {import("../../api.js").Result<import("../../types.js").NearDuplicatePage>} */
+    const page = await post("/v1/memories/near_duplicates", { limit: ASKED, after, ...selection }, { abort });
+    if (!page.ok) return page;
+    const { data, compared, last_id: last, has_more: more } = page.data;
+    const { current: before } = found;
+    if (!abort.aborted) found.current = { pairs: [...before.pairs, ...data], compared: before.compared + compared, last, more };
+    return { ok: true, data: found.current };
+  });
+  const { pairs, compared, last, more } = loaded.data ?? NOTHING;
+  const here = pairs.filter((pair) => !gone.has(pair.first) && !gone.has(pair.second));
+  /** @param {string[]} ids @param {boolean} away */
+  const changed = (ids, away) => setGone((before) => new Set(away ? [...before, ...ids] : [...before].filter((id) => !ids.includes(id))));
+  return html`<${Loaded} of=${loaded} lines=${6}>${() => html`
+    ${here.length === 0
+      ? html`<${Empty} title=${more ? t.memories.noDuplicatesYetTitle : t.memories.noDuplicatesTitle} body=${t.memories.noDuplicatesBody} />`
       : html`<p class="quiet">${t.memories.duplicatesBody}</p>
         <ul class="duplicates" aria-label=${t.memories.duplicates}>
           ${here.slice(0, shown).map((pair) => html`<li class="card" key=${`${pair.first} ${pair.second}`}><${Pair} pair=${pair} onChanged=${changed} /></li>`)}
-        </ul>
-        ${(here.length > shown || loaded.data?.data.length === limit) && html`<${Button} busy=${loaded.loading} onClick=${more}>${t.memories.moreDuplicates}<//>`}`}<//>
-  </div>`;
+        </ul>`}
+    <div class="actions">
+      ${here.length > shown && html`<${Button} onClick=${() => setShown(shown + STEP)}>${t.memories.moreDuplicates}<//>`}
+      ${more && html`<${Button} busy=${loaded.loading} onClick=${() => setAfter(last)}>${t.memories.olderDuplicates}<//>`}
+      <span class="quiet" role="status">${more ? t.memories.comparedNewest(compared) : t.memories.comparedAll(compared)}</span>
+    </div>`}<//>`;
 }
 
 /** @typedef {(ids: string[], away: boolean) => void} Changed */
