@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from memoranda.app.blocking import BlockingMemoranda, BlockingMemories
 from memoranda.concurrency.threads import until_cancelled
 from memoranda.errors import Forbidden, InvalidInput, MemorandaError, StorageError
-from memoranda.memories.transfer import write_file
+from memoranda.memories.export_files import write_file
 from memoranda.types import KINDS, Subject
 
 QUICK = {"url": "hash:64"}

@@ -11,7 +11,7 @@ from memoranda.app.archive.writing import Exported, exported
 from memoranda.app.history_report import HistoryImported
 from memoranda.client.wire import Wire
 from memoranda.knowledge.sources import opened
-from memoranda.memories.transfer import replacing
+from memoranda.memories.export_files import replacing
 
 ARCHIVE = "/v1/archive"
 

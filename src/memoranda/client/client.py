@@ -30,8 +30,9 @@ from memoranda.client.switches import ClientSwitches
 from memoranda.client.wire import Wire, query_of
 from memoranda.config.sections import Spending
 from memoranda.contexts.values import Context, ContextFields, ContextQuery
+from memoranda.memories.export_files import read_lines, write_file
 from memoranda.memories.overviews import Facets, NearDuplicatePage, Projection
-from memoranda.memories.transfer import Imported, read_lines, write_file
+from memoranda.memories.transfer import Imported
 from memoranda.providers.embeddings.base import Embedded, Task
 from memoranda.types import (
     Added,

@@ -14,21 +14,21 @@ _COMMON = frozenset(
     """
     aaron abby abdul abigail achim ada adam adrian agnes ahmad ahmed aisha alan albert alejandro alessandro alex
     alexa alexander alexandra alexis alfred ali alice alicia alina alison amanda amelia amir amy ana andre andrea
-    andreas andrew andy angela anita anja ann anna anne annette annie antonia antonio anton arthur astrid ava axel
+    andreas andrew andy angela anita anja ann anna anne annette annie anton antonia antonio arthur astrid ava axel
     barbara beatrice ben benjamin bernd beth bettina bianca bill bob boris brandon brian brigitte bruno caitlin
     camila carina carl carla carlos carmen carol caroline catherine cecilia charles charlie charlotte chloe chris
     christa christian christina christine christoph christopher cindy claire clara claudia claus clemens connor
     cornelia cristina daisy dan daniel daniela danny dave david deborah dennis derek diana diane diego dieter dirk
-    dmitri dominik donna dora doris dorothy dylan edgar eddie edith edward elena eli elias elijah elisa elisabeth
+    dmitri dominik donna dora doris dorothy dylan eddie edgar edith edward elena eli elias elijah elisa elisabeth
     elizabeth ella ellen elsa emil emily emma enrique eric erik erika ernst esther ethan eva evan eve fabian fatima
     felix fernando fiona florian francesca francesco francis frank franz fred freddy frederik frida friedrich
-    gabriel gabriele gary george georg gerald gerd gina giovanni gisela gloria greg gregor greta gudrun guido gunter
+    gabriel gabriele gary georg george gerald gerd gina giovanni gisela gloria greg gregor greta gudrun guido gunter
     hanna hannah hans harald harry hassan heather heidi heike heiko heinz helen helena helga helmut henry herbert
     hugo ian ibrahim ida igor ilse ines inga ingrid irene iris isaac isabel isabella ivan jack jackie jacob jake
     jakob james jamie jan jana jane janet janine jason javier jean jeff jennifer jenny jens jeremy jessica jill jim
     jimmy joachim joan joanna jochen joe joel joerg johan johann johanna johannes john johnny jonas jonathan jordan
-    jorge jose joseph joshua juan juanita judith judy julia julian juliane julie juliet jung jutta kai karen karin
-    karl karsten kate katharina katherine kathrin kathy katie katja katrin keith kelly ken kenneth kevin kim kirsten
+    jorge jose joseph joshua juan juanita judith judy julia julian juliane julie juliet jutta kai karen karin karl
+    karsten kate katharina katherine kathrin kathy katie katja katrin keith kelly ken kenneth kevin kim kirsten
     klara klaus konrad kristin kristina kurt kyle lara larry lars laura lauren lea leah lena leo leon leonard leonie
     lewis liam lily linda lisa logan lois lotte louis louise luca lucas lucia lucy luigi luis luisa lukas luke lydia
     maggie magnus malte manfred manuel mara marcel marco marcus margaret maria marie marina mario marion mark markus

@@ -14,7 +14,7 @@ import msgspec
 from memoranda.facts.naming import is_called
 from memoranda.facts.parsing import Candidate, tidy
 from memoranda.facts.standalone import understandable
-from memoranda.facts.statements import own_text, statements
+from memoranda.facts.statements import OPENINGS, own_text, statements
 from memoranda.text.calendar import DAY, MONTH_BEGINS
 from memoranda.text.regex import Regex, regex
 from memoranda.text.sentences import spans
@@ -46,8 +46,8 @@ def _rule(kind: str, expression: str, sentence: str, confidence: float) -> Rule:
 
 
 _BEGIN = (
-    r"(?:and|but|so|well|oh|hey|hi|hello|ok|okay|alright|yep|also|actually|yes|no|now|btw|by the way|fyi|honestly|"
-    r"hallo|ja|(?:(?:just|please)\s+)?(?:remember|note|keep\s+in\s+mind)(?:\s+that)?|und|aber)"
+    rf"(?:{OPENINGS}|btw|by the way|fyi|honestly|"
+    r"(?:(?:just|please)\s+)?(?:remember|note|keep\s+in\s+mind)(?:\s+that)?)"
 )
 _ADVERB = (
     r"(?:(?:really|absolutely|definitely|just|also|still|now|recently|usually|always|actually|currently|finally"

@@ -38,10 +38,9 @@ _CHECKS = regex(
 )
 """Questions that only ask whether what was said before is right."""
 
-_BEGIN = (
-    r"(?:and|but|so|well|oh|hey|hi|hello|ok|okay|alright|also|actually|yes|no|now|please|can\s+you|could\s+you|hallo|ja|und|"
-    r"aber|bitte|kannst\s+du|könntest\s+du)"
-)
+OPENINGS = r"and|but|so|well|oh|hey|hi|hello|ok|okay|alright|yep|also|actually|yes|no|now|hallo|ja|und|aber"
+"""Words with which a statement or a request may begin."""
+_BEGIN = rf"(?:{OPENINGS}|please|can\s+you|could\s+you|bitte|kannst\s+du|könntest\s+du)"
 _TASK = regex(
     rf"^(?:{_BEGIN},?\s+)*(?:(?:translate|rewrite|rephrase|paraphrase|proofread|übersetz\w*|korrigier\w*|formulier\w*)\b|"
     r"correct\s+(?:this|these|the|my\s+(?:text|e-?mail|mail|essay|letter|sentences?|grammar|english|german|spelling|draft))\b|"

@@ -14,7 +14,7 @@ from memoranda.clock import now_micros
 from memoranda.concurrency.threads import until_cancelled
 from memoranda.errors import Forbidden, InvalidInput, NotFound
 from memoranda.filters import EVERYTHING, Filter, all_of
-from memoranda.memories import duplicates, facets, projection, reindexing, transfer
+from memoranda.memories import duplicates, export_files, facets, projection, reindexing, transfer
 from memoranda.memories.overviews import MOST_POINTS, Facets, NearDuplicatePage, Projection
 from memoranda.memories.pages import Place, read_page
 from memoranda.memories.search import search
@@ -373,7 +373,7 @@ class Memories:
         where = self._where(convert(fields, Selection, beside=("vectors",)), all_times=True)
         lines = transfer.lines(self._core.store, self.subject.tenant_id, where, vectors)
         return await self._core.threads.run_stoppable(
-            lambda stopped: transfer.write_file(Path(path), until_cancelled(stopped, lines))
+            lambda stopped: export_files.write_file(Path(path), until_cancelled(stopped, lines))
         )
 
     async def import_from(

@@ -345,10 +345,10 @@ def metadata_text(metadata: Any, where: str, bounds: Bounds) -> str:
         raise InvalidInput(where, f"is longer than {bounds.metadata_bytes} bytes as JSON")
     if _NUL.search(text):
         raise InvalidInput(where, "holds a NUL character; remove it")
-    if _deeper(metadata, MOST_LEVELS):
-        raise InvalidInput(
-            where, f"is nested more than {MOST_LEVELS} levels deep; keep what is inside as a string"
-        )
+    for key, value in metadata.items():
+        if _deeper(value, MOST_LEVELS - 1):
+            says = f"has more than {MOST_LEVELS - 1} levels of objects and lists; keep what is inside as a string"
+            raise InvalidInput(f"{where}.{key}", says)
     _check_survives(metadata, text, where)
     return text
 

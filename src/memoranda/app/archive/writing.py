@@ -15,7 +15,8 @@ from memoranda.app.archive.tables import AGENTS, CHUNKS, CONVERSATIONS, MEMORIES
 from memoranda.clock import moment, now_micros
 from memoranda.concurrency.threads import until_cancelled
 from memoranda.errors import NotFound
-from memoranda.memories.transfer import BATCH, archived_line, encoded_vectors, replacing
+from memoranda.memories.export_files import replacing
+from memoranda.memories.transfer import BATCH, archived_line, encoded_vectors
 from memoranda.responses.declared import without_secrets
 from memoranda.storage.sql.base import Connection
 from memoranda.store.access import MEMORIES as EVERY_MEMORY
