@@ -20,7 +20,7 @@ MOST = 3
 _LEAD = r"(?:(?:and|but|so|ok|okay|also|oh|hey|hi|thanks|great|please|just|btw|by the way|bitte|und|aber)[,!]?\s+)*"
 _STANDING = (
     r"(?:from\s+now\s+on|going\s+forward|from\s+here\s+on|in\s+(?:the\s+)?future|for\s+(?:all\s+)?future\s+\w+|"
-    r"in\s+all\s+(?:your\s+)?(?:answers|replies|responses)|ab\s+(?:jetzt|sofort)|von\s+nun\s+an|in\s+zukunft|künftig)"
+    r"in\s+(?:all|every|each)\s+(?:of\s+)?(?:your\s+)?(?:answers?|repl(?:y|ies)|responses?)|ab\s+(?:jetzt|sofort)|von\s+nun\s+an|in\s+zukunft|künftig)"
 )
 _VERB = (
     r"(?:add|address|answer|apologi[sz]e|ask|assume|avoid|be|begin|call|check|cite|convert|end|explain|format|give|"
@@ -38,6 +38,7 @@ _PATTERNS = tuple(
     regex(rf"^{_LEAD}{pattern}$", re.IGNORECASE | re.DOTALL)
     for pattern in (
         rf"(?P<rule>(?:always|never)\s+(?:ever\s+)?{_VERB}\b\s*.+)",
+        r"(?P<rule>never\s+(?:ever\s+)?(?:apologi[sz]e|summari[sz]e|translate))",
         rf"(?P<rule>(?:do\s+not|don['’]t)\s+ever\s+{_VERB}\b\s*.+)",
         rf"{_STANDING}[,:]?\s+(?:please\s+)?(?:{_WISH}|you\s+(?:should|must|have\s+to)\s+)?(?P<rule>{_RULE})",
         rf"(?:{_WISH}|you\s+(?:should|must|have\s+to)\s+)(?P<rule>{_RULE})\s+{_STANDING}",
@@ -50,11 +51,90 @@ _PATTERNS = tuple(
         rf"(?P<rule>(?:whenever|every\s+time|each\s+time)\s+(?:i|we|you)\s+[^,]+,\s+(?:please\s+)?{_RULE})",
         rf"(?P<rule>(?:when|if)\s+(?:i\s+(?:ask|mention|talk|say|write|send|share)|you\s+(?:answer|reply|write|explain|give|"
         rf"mention|use|suggest|recommend|talk))\b[^,]*,\s+(?:please\s+)?(?:always|never)\s+{_VERB}\b\s*.+)",
-        r"(?P<rule>(?:antworte|schreib|sprich|verwende|nutze|nenne|gib|benutze)e?\s+(?:mir\s+|mich\s+)?(?:bitte\s+)?"
+        r"(?P<rule>(?:antworte|schreib|sprich|verwende|nutze|nenne|gib|benutze|duze|sieze)e?\s+(?:mir\s+|mich\s+)?(?:bitte\s+)?"
         rf"(?:immer|nie(?:mals)?|nur\s+noch|{_STANDING})\b.+)",
         rf"{_STANDING}[,:]?\s+(?P<rule>(?:antworte|schreib|sprich|verwende|nutze|nenne|gib|benutze)\b.+)",
     )
 )
+_STYLE = (
+    r"(?:emojis?|emoticons|smileys|bullet\s+points|bullets|lists|markdown|tables|headings|comments|jokes|puns|disclaimers|"
+    r"apologies|abbreviations|jargon|small\s+talk|exclamation\s+marks|follow-up\s+questions|semicolons|hashtags|links|"
+    r"aufzählungen|tabellen|witze|abkürzungen)"
+)
+_LANGUAGE = "(?:english|german|french|spanish|italian|portuguese|dutch|polish|turkish|russian)"
+_SPRACHE = "(?:deutsch|englisch|französisch|spanisch|italienisch)"
+_ANSWERS = r"(?:(?:your\s+|all\s+)?(?:answers|replies|responses|explanations))"
+
+
+def _from_now_on(wish: str) -> tuple[str, str]:
+    """Return patterns of a wish before and after the words that make it a standing one."""
+    return (
+        rf"{_STANDING}[,:]?\s+(?:please\s+|bitte\s+)?{wish}",
+        rf"(?:please\s+|bitte\s+)?{wish},?\s+{_STANDING}",
+    )
+
+
+_WISHES = tuple(
+    (regex(rf"^{_LEAD}{pattern}$", re.IGNORECASE), rule)
+    for patterns, rule in (
+        (
+            (
+                *_from_now_on(rf"no\s+(?:more\s+)?(?P<what>{_STYLE})"),
+                r"no\s+more\s+(?P<what>emojis|emoticons|smileys|bullet\s+points|jokes|puns|disclaimers|exclamation\s+marks)",
+                rf"i\s+(?:do\s+not|don['’]t)\s+(?:want|need)\s+(?:to\s+see\s+)?(?:any\s+)?(?P<what>{_STYLE})\s+in\s+{_ANSWERS}",
+            ),
+            "never use {what}",
+        ),
+        (
+            (
+                rf"keine?\s+(?P<what>{_STYLE})\s+mehr",
+                *_from_now_on(rf"keine?\s+(?P<what>{_STYLE})(?:\s+mehr)?"),
+            ),
+            "verwende nie {what}",
+        ),
+        (
+            _from_now_on(
+                rf"keep\s+(?:it|things|everything)\s+(?P<what>short|brief|concise|simple|formal|casual|friendly)"
+            ),
+            "always keep answers {what}",
+        ),
+        (
+            _from_now_on(rf"(?P<what>(?:much\s+)?(?:short|long|brief|simpl)er)\s+{_ANSWERS}"),
+            "always give {what} answers",
+        ),
+        (_from_now_on(r"(?P<what>duze|sieze)\s+mich"), "{what} mich immer"),
+        (_from_now_on(r"be\s+(?P<what>(?:more\s+|less\s+)?\w+)"), "always be {what}"),
+        (
+            (
+                *_from_now_on(rf"only\s+(?:in\s+)?(?P<what>{_LANGUAGE})"),
+                *_from_now_on(rf"(?:in\s+)?(?P<what>{_LANGUAGE})\s+only"),
+            ),
+            "always answer in {what}",
+        ),
+        (
+            (
+                *_from_now_on(r"only\s+(?P<what>metric|imperial)\s+units"),
+                *_from_now_on(r"(?P<what>metric|imperial)\s+units\s+only"),
+            ),
+            "always use {what} units",
+        ),
+        (
+            _from_now_on(rf"(?:nur\s+)?(?:noch\s+)?auf\s+(?P<what>{_SPRACHE})(?:\s+antworten)?"),
+            "antworte immer auf {what}",
+        ),
+        (
+            _from_now_on(r"(?P<what>kürzer|kurz|knapp|knapper|ausführlicher|einfacher)\s+antworten"),
+            "antworte immer {what}",
+        ),
+    )
+    for pattern in patterns
+)
+"""Wishes without a verb that says what to do, and the rules that they mean."""
+_ASKED = regex(
+    rf"^{_LEAD}(?:can|could|would|will)\s+you\s+(?:please\s+)?(?P<rule>{_VERB}\b.+\s{_STANDING})$",
+    re.IGNORECASE,
+)
+"""A rule as a question."""
 _WITHDRAWALS = tuple(
     regex(rf"^{_LEAD}{pattern}$", re.IGNORECASE | re.DOTALL)
     for pattern in (
@@ -97,7 +177,10 @@ def instructions(text: str, speaker: str | None) -> list[Candidate]:
     own = own_text(text[:8_000])
     for start, stop in spans(own):
         said = tidy(own[start:stop]).rstrip(" .!…")
-        if len(said) > LONGEST or said.endswith("?"):
+        if said.endswith("?"):
+            asked = _ASKED.match(said.rstrip(" ?"))
+            said = "" if asked is None else asked["rule"]
+        if not said or len(said) > LONGEST:
             continue
         candidate = _instruction(said, speaker) or _withdrawal(said, speaker)
         if candidate is not None:
@@ -106,6 +189,10 @@ def instructions(text: str, speaker: str | None) -> list[Candidate]:
 
 
 def _instruction(said: str, speaker: str | None) -> Candidate | None:
+    polite = _POLITE.sub("", said)
+    for pattern, rule in _WISHES:
+        if wish := pattern.match(polite):
+            return Candidate(worded(rule.format(what=wish["what"]), speaker), CONFIDENCE, (TAG,))
     for pattern in _PATTERNS:
         if match := pattern.match(said):
             groups = match.groupdict()
