@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import copy
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memoranda.errors import ConfigError, IndexUnavailable, StorageError
+from memoranda.errors import ConfigError
 from memoranda.filters import EVERYTHING, Filter
 from memoranda.indexes.keyword.base import NO_WORDS, WordDoc, WordMatches, Words
 from memoranda.indexes.keyword.bm25 import K1, LENGTHS, B, idf, length_code, rounded
+from memoranda.indexes.postgres import NEVER_BEHIND, InPostgres
 from memoranda.indexes.ranking import top
 from memoranda.storage.sql.base import Connection, Database
 from memoranda.storage.sql.jsonb import COLUMNS, DEFINITION, TYPES, Condition, columns, indexes, policy
@@ -29,8 +29,6 @@ from memoranda.storage.sql.postgres import PostgresDatabase
 from memoranda.text.terms import STAMP, query_terms, terms
 
 T = TypeVar("T")
-NEVER_BEHIND = 1 << 62
-"""The watermark of an index in the rows' own transactions: beyond every revision, so that no minimum takes it."""
 BLOCK = 512
 """Documents of one block: adding one rewrites the postings of its terms in the block, at most 5 kB each."""
 FEW = 512
@@ -110,7 +108,7 @@ class _Doc(NamedTuple):
     length: int
 
 
-class TsvectorWords(Words):
+class TsvectorWords(InPostgres, Words):
     """BM25 over tables beside the rows, written in the rows' own transactions: never behind, `flush` does nothing,
     `watermark` is beyond every revision.
 
@@ -124,40 +122,18 @@ class TsvectorWords(Words):
 
     inside = True
     shared = True
+    _name = "word index"
 
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
-        self._connection: Any = None
-        self._closed = False
         with self._translated("opening"):
             database.write(lambda c: _create(c.raw, database.address.schema)).result()  # type: ignore[attr-defined]
-
-    @contextmanager
-    def _translated(self, doing: str) -> Iterator[None]:
-        if self._closed:
-            raise IndexUnavailable("The word index is closed")
-        try:
-            yield
-        except StorageError as exc:
-            raise IndexUnavailable(f"The word index failed while {doing}: {exc}") from exc
 
     def within(self, connection: Connection) -> Words:
         """Return the same index, whose methods are part of the open transaction."""
         bound = copy.copy(self)
         bound._connection = connection
         return bound
-
-    def _write(self, doing: str, tenant: str | None, work: Callable[[Any], T]) -> T:
-        if self._connection is not None:  # errors are the transaction's, which may retry
-            return work(self._connection.raw)
-        with self._translated(doing):
-            return self._database.write(lambda c: work(c.raw), tenant=tenant).result()  # type: ignore[attr-defined]
-
-    def _read(self, doing: str, tenant: str | None, work: Callable[[Any], T]) -> T:
-        if self._connection is not None:
-            return work(self._connection.raw)
-        with self._translated(doing):
-            return self._database.read(lambda c: work(c.raw), tenant, late=True)  # type: ignore[attr-defined]
 
     @property
     def watermark(self) -> int:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memoranda.errors import IndexUnavailable, StorageError
+from memoranda.errors import IndexUnavailable
 from memoranda.filters import EVERYTHING, Filter
+from memoranda.indexes.postgres import NEVER_BEHIND, InPostgres
 from memoranda.indexes.ranking import best_parts
 from memoranda.indexes.vector.base import NO_MATCHES, Index, Matches, Place, Vector, VectorBatch
 from memoranda.indexes.vector.checks import batch_vectors, unit_query
@@ -23,8 +23,6 @@ from memoranda.storage.sql.jsonb import Condition, columns
 from memoranda.storage.sql.pgbinary import Binary, ints, vector, vectors
 
 T = TypeVar("T")
-NEVER_BEHIND = 1 << 62
-"""The watermark of an index in the rows' own transactions: beyond every revision, so that no minimum takes it."""
 CHUNK = 500
 """Rows of one INSERT. The server runs one while the next is encoded."""
 REMEMBERED_SECONDS = 60.0
@@ -35,7 +33,7 @@ SCAN_TUPLES = (20_000, 400_000)
 SAVE_SECONDS = 1.0
 
 
-class PgvectorIndex(Index):
+class PgvectorIndex(InPostgres, Index):
     """Vectors of length 1 in one table per space and dimension, with filter attributes in columns.
 
     `pgvector:` is in the rows' database: vectors are written in the rows' own transaction and are never behind, so
@@ -53,6 +51,7 @@ class PgvectorIndex(Index):
     """
 
     shared = True
+    _name = "vector index"
 
     def __init__(self, url: str, dim: int, place: Place) -> None:
         self.dim = dim
@@ -60,11 +59,9 @@ class PgvectorIndex(Index):
         self.inside = not address
         self._database = own_database(address, place.database)
         self._table: Table | None = None
-        self._connection: Any = None
         self._known: dict[tuple[str, Filter], float] = {}
         self._rev = self._saved = 0
         self._saved_at = time.monotonic()
-        self._closed = False
         try:
             with self._translated("opening"):
                 self._table = Table(self._options, place.space, dim, self._database, self.inside)
@@ -80,15 +77,6 @@ class PgvectorIndex(Index):
 
     # --- transactions ------------------------------------------------------------------------------
 
-    @contextmanager
-    def _translated(self, doing: str) -> Iterator[None]:
-        if self._closed:
-            raise IndexUnavailable("The vector index is closed.")
-        try:
-            yield
-        except StorageError as exc:
-            raise IndexUnavailable(f"The vector index failed while {doing}: {exc}. Rows are safe.") from exc
-
     def within(self, connection: Connection) -> Index:
         """Return the same index, whose methods are part of the open transaction."""
         if not self.inside:
@@ -96,18 +84,6 @@ class PgvectorIndex(Index):
         bound = copy.copy(self)
         bound._connection = connection
         return bound
-
-    def _write(self, doing: str, tenant: str | None, work: Callable[[Any], T]) -> T:
-        if self._connection is not None:  # errors are the transaction's, which may retry
-            return work(self._connection.raw)
-        with self._translated(doing):
-            return self._database.write(lambda c: work(c.raw), tenant=tenant).result()  # type: ignore[attr-defined]
-
-    def _read(self, doing: str, tenant: str | None, work: Callable[[Any], T]) -> T:
-        if self._connection is not None:
-            return work(self._connection.raw)
-        with self._translated(doing):
-            return self._database.read(lambda c: work(c.raw), tenant, late=True)  # type: ignore[attr-defined]
 
     @property
     def _open_table(self) -> Table:
