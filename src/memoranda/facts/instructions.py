@@ -94,7 +94,7 @@ _WISHES = tuple(
         ),
         (
             _from_now_on(
-                rf"keep\s+(?:it|things|everything)\s+(?P<what>short|brief|concise|simple|formal|casual|friendly)"
+                r"keep\s+(?:it|things|everything)\s+(?P<what>short|brief|concise|simple|formal|casual|friendly)"
             ),
             "always keep answers {what}",
         ),

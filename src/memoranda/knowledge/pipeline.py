@@ -19,7 +19,7 @@ from memoranda.clock import now_micros
 from memoranda.errors import EmbedderUnavailable, MemorandaError, NotFound, SpendingLimit, StorageError
 from memoranda.knowledge.attaching import ATTRIBUTES_JOB, INDEX_JOB
 from memoranda.knowledge.filling import Filling
-from memoranda.knowledge.records import AttachedRow, attached_of, chunking_of, source_of
+from memoranda.knowledge.records import AttachedRow, attached_of, chunk_row, chunking_of
 from memoranda.knowledge.removal import REMOVE_JOB, Removal, hide
 from memoranda.providers.embeddings.base import Embedder
 from memoranda.readers.base import Document, Unreadable
@@ -29,11 +29,10 @@ from memoranda.store.changes import Outcome
 from memoranda.store.core import Core
 from memoranda.store.ingest import FILES
 from memoranda.store.jobs import CANCELLED, FILES_LANE, Postponed, Run
-from memoranda.store.rows import CHUNK, Record
+from memoranda.store.rows import Record
 from memoranda.store.steps import CHARS, DRAFTS, ROWS, parted
 from memoranda.store.validation import Draft
 from memoranda.text import semantic
-from memoranda.text.hashing import digest
 from memoranda.text.json import compact_json
 from memoranda.text.splitting import Chunking, ChunkPlace, context_header, file_header
 
@@ -206,38 +205,16 @@ class Pipeline:
             above = context_header(document.title, place.heading, row.filename) if chunking.header else ""
             if index == 0:
                 above = file_header(document.title, row.filename, above)
-            content_hash = digest(content)
-            record = Record(
-                tenant_id=tenant,
-                seq=0,
-                rev=0,
-                id=f"chunk_{row.file_id[-8:]}{row.seq:x}_{index:x}",
-                kind=CHUNK,
+            record = chunk_row(
+                tenant=tenant,
+                id_=f"chunk_{row.file_id[-8:]}{row.seq:x}_{index:x}",
+                store_id=row.store_id,
+                attached=row.seq,
+                place=(index, place.start),
                 content=content,
-                content_hash=content_hash,
-                dedup_key=digest(f"{row.store_id}/{row.seq}/{index}/{place.start}", content_hash),
-                user_id=None,
-                agent_id=None,
-                channel_id=row.store_id,
-                session_id=None,
-                role=None,
-                source=source_of(row.store_id, row.seq),
-                tags="[]",
-                metadata=row.attributes,
-                importance=0,
-                confidence=1.0,
-                access_count=0,
-                last_accessed_at=None,
-                valid_from=None,
-                invalid_at=None,
-                superseded_by=None,
-                archived_at=None,
-                source_refs="[]",
-                dated=0,
-                occurred_at=now,
-                created_at=now,
-                updated_at=now,
                 header=f"{above}\n" if above else None,
+                attributes=row.attributes,
+                times=(now, now, now),
             )
             drafts.append(Draft(record, named=False))
         return drafts

@@ -23,6 +23,8 @@ from memoranda.knowledge.values import (
 )
 from memoranda.storage.sql.base import Connection, Row
 from memoranda.store.ids import listed, nameable
+from memoranda.store.rows import CHUNK, EMPTY, Record
+from memoranda.text.hashing import digest
 from memoranda.text.splitting import Chunking
 
 T = TypeVar("T")
@@ -240,6 +242,39 @@ def attached_of(c: Connection, tenant: str, store: str, ids: Iterable[str]) -> d
 def source_of(store_id: str, attached: int) -> str:
     """Return the source of the chunks of an attachment."""
     return f"{store_id}/{attached}"
+
+
+def chunk_row(
+    *,
+    tenant: str,
+    id_: str,
+    store_id: str,
+    attached: int,
+    place: tuple[int, int],
+    content: str,
+    header: str | None,
+    attributes: str,
+    times: tuple[int, int, int],
+) -> Record:
+    """Return the row of a chunk of an attachment. `place` is its number and where it begins in the file; `times` are
+    when it occurred, was created and was updated."""
+    content_hash = digest(content)
+    occurred_at, created_at, updated_at = times
+    return EMPTY._replace(
+        tenant_id=tenant,
+        id=id_,
+        kind=CHUNK,
+        content=content,
+        content_hash=content_hash,
+        dedup_key=digest(f"{store_id}/{attached}/{place[0]}/{place[1]}", content_hash),
+        channel_id=store_id,
+        source=source_of(store_id, attached),
+        metadata=attributes,
+        occurred_at=occurred_at,
+        created_at=created_at,
+        updated_at=updated_at,
+        header=header,
+    )
 
 
 def attached_row(c: Connection, tenant: str, store_id: str, file_id: str) -> AttachedRow:

@@ -8,7 +8,7 @@ from typing import Any
 from memoranda.sessions.records import SessionRow, texts_of
 from memoranda.storage.sql.base import Connection
 from memoranda.store.ids import new_id
-from memoranda.store.rows import Record, fetch_ids
+from memoranda.store.rows import EMPTY, fetch_ids
 from memoranda.store.transaction import Writing
 from memoranda.store.validation import Draft
 from memoranda.text.hashing import digest
@@ -84,10 +84,8 @@ def derived_memory(
 ) -> Draft:
     """Return the draft of a memory derived from others: `header` is embedded before its text, `key` makes it unique."""
     content_hash = digest(content)
-    row = Record(
+    row = EMPTY._replace(
         tenant_id=tenant,
-        seq=0,
-        rev=0,
         id=new_id("mem_"),
         kind=kind,
         content=content,
@@ -97,18 +95,9 @@ def derived_memory(
         agent_id=agent_id,
         channel_id=channel_id,
         session_id=session_id,
-        role=None,
         source=source,
         tags=compact_json(tags),
         metadata=compact_json(metadata),
-        importance=0,
-        confidence=1.0,
-        access_count=0,
-        last_accessed_at=None,
-        valid_from=None,
-        invalid_at=None,
-        superseded_by=None,
-        archived_at=None,
         source_refs=compact_json(refs),
         dated=1,
         occurred_at=occurred_at,

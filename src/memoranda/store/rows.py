@@ -68,6 +68,38 @@ class Record(NamedTuple):
 
 
 COLUMNS = ", ".join(Record._fields)
+EMPTY = Record(
+    tenant_id="",
+    seq=0,
+    rev=0,
+    id="",
+    kind="",
+    content="",
+    content_hash="",
+    dedup_key="",
+    user_id=None,
+    agent_id=None,
+    channel_id=None,
+    session_id=None,
+    role=None,
+    source=None,
+    tags="[]",
+    metadata="{}",
+    importance=0,
+    confidence=1.0,
+    access_count=0,
+    last_accessed_at=None,
+    valid_from=None,
+    invalid_at=None,
+    superseded_by=None,
+    archived_at=None,
+    source_refs="[]",
+    dated=0,
+    occurred_at=0,
+    created_at=0,
+    updated_at=0,
+)
+"""A row to be filled in: the values of what is left out."""
 
 
 def _maybe(value: int | None) -> datetime | None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from memoranda.clock import micros, moment_of
 from memoranda.errors import DimensionMismatch, InvalidInput
 from memoranda.providers.embeddings.base import Embedder
-from memoranda.store.rows import ITEM, RESERVED, Record
+from memoranda.store.rows import EMPTY, ITEM, RESERVED, Record
 from memoranda.text.hashing import digest
 from memoranda.text.json import compact_json
 from memoranda.types import KINDS, MAX_ID_CHARS, Change, NewMemory, Subject
@@ -98,10 +98,8 @@ def draft(new: NewMemory, subject: Subject, now: int, bounds: Bounds, where: str
     occurred = time_of(new.occurred_at, f"{where}occurred_at") if new.occurred_at is not None else now
     content_hash = digest(new.content)
     id_ = new.id or f"mem_{now:013x}{secrets.token_hex(6)}"
-    row = Record(
+    row = EMPTY._replace(
         tenant_id=subject.tenant_id,
-        seq=0,
-        rev=0,
         id=id_,
         kind=new.kind,
         content=new.content,
@@ -117,12 +115,8 @@ def draft(new: NewMemory, subject: Subject, now: int, bounds: Bounds, where: str
         metadata=metadata_text(new.metadata, f"{where}metadata", bounds),
         importance=_importance(new.importance, f"{where}importance"),
         confidence=_confidence(new.confidence, f"{where}confidence"),
-        access_count=0,
-        last_accessed_at=None,
         valid_from=None if new.valid_from is None else time_of(new.valid_from, f"{where}valid_from"),
         invalid_at=None if new.invalid_at is None else time_of(new.invalid_at, f"{where}invalid_at"),
-        superseded_by=None,
-        archived_at=None,
         source_refs=_refs(new.source_refs, f"{where}source_refs"),
         dated=int(dated),
         occurred_at=occurred,

@@ -8,14 +8,13 @@ from typing import Annotated, NamedTuple
 import msgspec
 
 from memoranda.app.archive.tables import Moment
-from memoranda.knowledge.records import source_of
+from memoranda.knowledge.records import chunk_row
 from memoranda.memories.transfer import Header, Place, Vector, parts_of
 from memoranda.storage.sql.base import Connection, Row
 from memoranda.store.changes import Outcome
 from memoranda.store.core import Core
-from memoranda.store.rows import CHUNK, Record
+from memoranda.store.rows import Record
 from memoranda.store.validation import Draft
-from memoranda.text.hashing import digest
 
 PLACE = ("tenant_id", "seq", "attached", "idx", "start", "stop", "tokens", "page", "last_page", "heading")
 
@@ -106,38 +105,16 @@ def chunk_drafts(core: Core, tenant: str, header: Header, ours: Sequence[Ours]) 
 
 
 def _record(tenant: str, line: ChunkLine, attachment: Attachment, id_: str) -> Record:
-    content_hash = digest(line.content)
-    return Record(
-        tenant_id=tenant,
-        seq=0,
-        rev=0,
-        id=id_,
-        kind=CHUNK,
+    return chunk_row(
+        tenant=tenant,
+        id_=id_,
+        store_id=line.store_id,
+        attached=attachment.seq,
+        place=(line.idx, line.start),
         content=line.content,
-        content_hash=content_hash,
-        dedup_key=digest(f"{line.store_id}/{attachment.seq}/{line.idx}/{line.start}", content_hash),
-        user_id=None,
-        agent_id=None,
-        channel_id=line.store_id,
-        session_id=None,
-        role=None,
-        source=source_of(line.store_id, attachment.seq),
-        tags="[]",
-        metadata=attachment.attributes,
-        importance=0,
-        confidence=1.0,
-        access_count=0,
-        last_accessed_at=None,
-        valid_from=None,
-        invalid_at=None,
-        superseded_by=None,
-        archived_at=None,
-        source_refs="[]",
-        dated=0,
-        occurred_at=line.occurred_at,
-        created_at=line.created_at,
-        updated_at=line.updated_at,
         header=line.header,
+        attributes=attachment.attributes,
+        times=(line.occurred_at, line.created_at, line.updated_at),
     )
 
 
