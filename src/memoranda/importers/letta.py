@@ -22,21 +22,19 @@ NAME = "letta"
 PROGRAM = frozenset({"heartbeat", "login", "system_alert", "bootup"})
 """Types of wrapped messages that the server writes in the user's name."""
 
+FILES = (".af", ".json")
+
 
 def matches(source: Source) -> bool:
     """Return True if the source is such a file."""
-    return any(_is_agent_file(each) for file in _files(source)[:20] for each in source.head(file)[:1])
+    return any(_is_agent_file(each) for file in source.ending(*FILES)[:20] for each in source.head(file)[:1])
 
 
 def read(source: Source) -> Iterator[Item]:
     """Core memory as notes, the messages of each agent as a conversation."""
-    files = _files(source)
+    files = source.ending(*FILES)
     yield from each_file(files, lambda file: _read_file(source, file))
     yield from left_out(source, files)
-
-
-def _files(source: Source) -> list[str]:
-    return [each for each in source.names if each.endswith((".af", ".json"))] or source.only
 
 
 def _is_agent_file(value: dict[str, Any]) -> bool:

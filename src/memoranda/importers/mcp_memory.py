@@ -18,21 +18,19 @@ from memoranda.text.hashing import digest
 
 NAME = "mcp-memory"
 
+FILES = (".json", ".jsonl")
+
 
 def matches(source: Source) -> bool:
     """Return True if the source is such a file."""
-    return any(_kind(each) for file in _files(source)[:20] for each in source.head(file)[:1])
+    return any(_kind(each) for file in source.ending(*FILES)[:20] for each in source.head(file)[:1])
 
 
 def read(source: Source) -> Iterator[Item]:
     """Each observation and each relation as a fact."""
-    files = _files(source)
+    files = source.ending(*FILES)
     yield from each_file(files, lambda file: _read_file(source, file))
     yield from left_out(source, files)
-
-
-def _files(source: Source) -> list[str]:
-    return [each for each in source.names if each.endswith((".json", ".jsonl"))] or source.only
 
 
 def _kind(value: dict[str, Any]) -> str | None:

@@ -19,12 +19,14 @@ from memoranda.text.hashing import digest
 
 NAME = "mem0"
 
+FILES = (".json", ".jsonl")
+
 
 def matches(source: Source) -> bool:
     """Return True if the source is such a file."""
     return any(
         _is_memory(memory)
-        for file in _files(source)[:20]
+        for file in source.ending(*FILES)[:20]
         for each in source.head(file)
         for memory in _memories(each)
     )
@@ -32,13 +34,9 @@ def matches(source: Source) -> bool:
 
 def read(source: Source) -> Iterator[Item]:
     """The memories as facts, and the relations as facts."""
-    files = _files(source)
+    files = source.ending(*FILES)
     yield from each_file(files, lambda file: _read_file(source, file))
     yield from left_out(source, files)
-
-
-def _files(source: Source) -> list[str]:
-    return [each for each in source.names if each.endswith((".json", ".jsonl"))] or source.only
 
 
 def _is_memory(value: dict[str, Any]) -> bool:

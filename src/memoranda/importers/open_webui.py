@@ -23,21 +23,19 @@ _DETAILS = re.compile(
     r"<details type=\"(?:reasoning|tool_calls|code_interpreter)\"[^>]*>.*?</details>", re.DOTALL
 )
 
+FILES = (".json",)
+
 
 def matches(source: Source) -> bool:
     """Return True if the source is such a file."""
-    return any(_is_chat(each) for file in _files(source)[:20] for each in source.head(file))
+    return any(_is_chat(each) for file in source.ending(*FILES)[:20] for each in source.head(file))
 
 
 def read(source: Source) -> Iterator[Item]:
     """The conversations."""
-    files = _files(source)
+    files = source.ending(*FILES)
     yield from each_file(files, lambda file: _read_file(source, file))
     yield from left_out(source, files)
-
-
-def _files(source: Source) -> list[str]:
-    return [each for each in source.names if each.endswith(".json")] or source.only
 
 
 def _is_chat(value: dict[str, Any]) -> bool:

@@ -67,6 +67,10 @@ class Source:
         """The name of the file, if the source is one file and not a zip file; else nothing."""
         return [] if self.is_folder or self._archive is not None else self.names
 
+    def ending(self, *suffixes: str) -> list[str]:
+        """Return the names of the files that end so, or the one of a source that is one file."""
+        return [name for name in self.names if name.endswith(suffixes)] or self.only
+
     def open(self, name: str) -> IO[bytes]:
         """The bytes of a file as a stream.
 

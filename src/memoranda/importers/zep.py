@@ -20,21 +20,19 @@ NAME = "zep"
 LISTS = ("edges", "nodes", "episodes")
 _EMBEDDINGS = ("fact_embedding", "name_embedding")
 
+FILES = (".json", ".jsonl")
+
 
 def matches(source: Source) -> bool:
     """Return True if the source is such a file."""
-    return any(_is_graph(each) for file in _files(source)[:20] for each in source.head(file))
+    return any(_is_graph(each) for file in source.ending(*FILES)[:20] for each in source.head(file))
 
 
 def read(source: Source) -> Iterator[Item]:
     """Edges as facts with the times in which they hold, summaries of nodes and episodes as notes."""
-    files = _files(source)
+    files = source.ending(*FILES)
     yield from each_file(files, lambda file: _read_file(source, file))
     yield from left_out(source, files)
-
-
-def _files(source: Source) -> list[str]:
-    return [each for each in source.names if each.endswith((".json", ".jsonl"))] or source.only
 
 
 def _is_graph(value: dict[str, Any]) -> bool:
