@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Receive, Scope, Send
 
@@ -20,10 +21,10 @@ def _asking(request: Any) -> tuple[Caller, str]:
 
 
 class Endpoint:
-    """Answers POST requests, each for the caller in its scope."""
+    """Answers POST requests with a server, each for the caller in its scope."""
 
-    def __init__(self, max_body_bytes: int) -> None:
-        self._server = create_server(_asking)
+    def __init__(self, server: Server[Any], max_body_bytes: int) -> None:
+        self._server = server
         self._max_body_bytes = max_body_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -32,3 +33,8 @@ class Endpoint:
         )
         async with manager.run():
             await manager.handle_request(scope, receive, send)
+
+
+def create_endpoint(max_body_bytes: int) -> Endpoint:
+    """Create the endpoint of the product's tools, resources and prompts."""
+    return Endpoint(create_server(_asking), max_body_bytes)

@@ -28,13 +28,13 @@ METADATA = f"/.well-known/oauth-protected-resource{PATH}"
 
 
 class Mcp:
-    """The endpoint, as an ASGI application."""
+    """The endpoint, as an ASGI application; the product's own is created at the first request, if none is given."""
 
-    def __init__(self, memoranda: Memoranda, guard: Guard) -> None:
+    def __init__(self, memoranda: Memoranda, guard: Guard, endpoint: Endpoint | None = None) -> None:
         self._memoranda = memoranda
         self._guard = guard
         self._config = memoranda.config
-        self._endpoint: Endpoint | None = None
+        self._endpoint = endpoint
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -75,7 +75,7 @@ class Mcp:
         """The endpoint; the library of the protocol takes two seconds to import, so that the first client waits."""
         if self._endpoint is None:
             module = await asyncio.to_thread(import_module, "memoranda.mcp.http")
-            self._endpoint = module.Endpoint(self._config.server.max_body_bytes)
+            self._endpoint = module.create_endpoint(self._config.server.max_body_bytes)
         return self._endpoint
 
     def _refused(self, request: Request, exc: Exception) -> Response:
