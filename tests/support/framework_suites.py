@@ -81,9 +81,16 @@ SUITES = (
     Suite(
         adapter="MCP server",
         client="@modelcontextprotocol/conformance",
-        version=named("mcp/test_conformance.py", "@modelcontextprotocol/conformance"),
+        version=named("mcp/conftest.py", "@modelcontextprotocol/conformance"),
         name="its scenarios that need no fixtures, of 2025-11-25 and 2026-07-28",
         files=("tests/mcp/test_conformance.py",),
+    ),
+    Suite(
+        adapter="MCP endpoint",
+        client="@modelcontextprotocol/conformance",
+        version=named("mcp/conftest.py", "@modelcontextprotocol/conformance"),
+        name="all that it requires of servers of 2025-11-25 and 2026-07-28, its fixtures behind `/mcp`",
+        files=("tests/mcp/test_conformance_fixtures.py",),
     ),
     Suite(
         adapter="MCP server over stdio and HTTP",
