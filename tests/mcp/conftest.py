@@ -80,7 +80,10 @@ def scenario_checks(
 @pytest.fixture(scope="package")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
     """One server for all tests of this folder."""
-    made = Process(tmp_path_factory.mktemp("mcp") / "data", {"keys": KEYS})
+    made = Process(
+        tmp_path_factory.mktemp("mcp") / "data",
+        {"keys": KEYS, "mcp": {"allowed_origins": ["https://app.example"]}},
+    )
     yield made
     made.end()
 

@@ -244,6 +244,19 @@ def test_pages_of_other_sites_and_other_methods_are_refused(server: Process) -> 
     assert posted(server, **key, origin=server.url).status_code == 200
     refused = posted(server, **key, origin="https://evil.example")
     assert (refused.status_code, "mcp.allowed_origins" in refused.text) == (403, True)
+    ask = {"origin": "https://app.example", "access-control-request-method": "POST"}
+    asked = httpx.options(
+        f"{server.url}/mcp", headers=ask | {"access-control-request-headers": "authorization"}
+    )
+    assert (asked.status_code, asked.headers["access-control-allow-origin"]) == (200, "https://app.example")
+    assert asked.headers["access-control-allow-headers"] == "authorization"
+    shown = posted(server, **key, origin="https://app.example")
+    assert (shown.status_code, shown.headers["access-control-allow-origin"]) == (200, "https://app.example")
+    assert (
+        httpx.options(f"{server.url}/mcp", headers=ask | {"origin": "https://evil.example"}).status_code
+        == 400
+    )
+    assert "access-control-allow-origin" not in refused.headers
     got = httpx.get(f"{server.url}/mcp", headers=key)
     assert (got.status_code, got.headers["allow"]) == (405, "POST")
     assert posted(server, "/mcp?user=ben", **key).status_code == 403

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import msgspec
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -35,11 +36,21 @@ class Mcp:
         self._guard = guard
         self._config = memoranda.config
         self._endpoint = endpoint
+        self._app = CORSMiddleware(
+            self._answer,
+            allow_origins=self._config.mcp.allowed_origins,
+            allow_methods=["POST"],
+            allow_headers=["*"],
+            expose_headers=["WWW-Authenticate"],
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["memoranda"].route = PATH
+        await self._app(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         state = scope["memoranda"]
-        state.route = PATH
         try:
             if request.method != "POST":
                 raise Refused(405, "method_not_allowed", f"{request.method} is not for this path; use POST")
