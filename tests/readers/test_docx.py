@@ -156,6 +156,22 @@ def test_lists_are_numbered_as_word_does(make: Make) -> None:
     assert text == "3. a\n3.i) b\n3.ii) c\n- dot\n4. d\n4.i) e\n\nnone"
 
 
+def test_a_number_without_end_is_none(make: Make) -> None:
+    many = "1" * 5_000
+    levels = (
+        f'<w:lvl w:ilvl="{many}"/><w:lvl w:ilvl="0"><w:start w:val="{many}"/><w:lvlText w:val="%1."/></w:lvl>'
+    )
+    numbering = (
+        f'<w:abstractNum w:abstractNumId="0">{levels}</w:abstractNum>'
+        '<w:num w:numId="1"><w:abstractNumId w:val="0"/>'
+        f'<w:lvlOverride w:ilvl="{many}"><w:startOverride w:val="{many}"/></w:lvlOverride></w:num>'
+    )
+    listed = p("a", "", '<w:numPr><w:ilvl w:val="0"/><w:numId w:val="1"/></w:numPr>')
+    odd = p("b", "", f'<w:numPr><w:ilvl w:val="{many}"/><w:numId w:val="1"/></w:numPr>')
+    text = docx.read(make(listed + odd, numbering=numbering), Limits()).text
+    assert text.startswith("1. a\n")
+
+
 def test_the_strict_namespace_is_read(make: Make) -> None:
     assert docx.read(make(p("strict"), namespace=STRICT), Limits()).text == "strict"
 

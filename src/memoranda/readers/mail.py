@@ -7,7 +7,7 @@ import io
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from email import message_from_binary_file, message_from_bytes
 from email.message import Message
@@ -121,7 +121,11 @@ class Mail:
             said = [self._words(child, attached, depth + 1) for child in inner]
             return any(said)
         whole = kind in _TEXTS or kind.startswith("multipart/")
-        if whole and part.get_content_disposition() != "attachment" and not (depth and part.get_filename()):
+        if (
+            whole
+            and part.get_content_disposition() != "attachment"
+            and not (depth and _parameter(part.get_filename))
+        ):
             return self._text(part, kind)
         if not _LOOKS.fullmatch(kind):
             attached.append(part)
@@ -154,7 +158,7 @@ class Mail:
 
     def _text(self, part: Part, kind: str) -> bool:
         """Add the text of one part; return True if it has any."""
-        data, charset = _content(part), part.get_content_charset()
+        data, charset = _content(part), _parameter(part.get_content_charset)
         try:
             if kind != "text/html":
                 return self._body.add(clean(decoded(data, charset), self._body.notes)) is not None
@@ -178,7 +182,7 @@ class Mail:
 
     def _attachment(self, part: Part, depth: int) -> None:
         """Add the text of an attachment under a heading of its name, or a line with its name and type."""
-        name = header_words(part.get_filename() or "")
+        name = header_words(_parameter(part.get_filename) or "")
         try:
             if part.get_content_type() == MEDIA_TYPE and (inner := _inner(part)):
                 self._mail(inner[0], name, depth)
@@ -223,8 +227,16 @@ class Mail:
 
 def _inner(part: Part) -> list[Part]:
     """Return the parts of a part; empty if it has text."""
-    payload: Any = part.get_payload()
+    payload: Any = part.get_payload() if part.is_multipart() else []
     return payload if isinstance(payload, list) else []
+
+
+def _parameter(read: Callable[[], str | None]) -> str | None:
+    """Return a parameter of a header field; None if it is given twice, or damaged."""
+    try:
+        return read()
+    except (TypeError, ValueError, LookupError):  # the library sorts the numbers of its pieces
+        return None
 
 
 def _content(part: Part) -> bytes:

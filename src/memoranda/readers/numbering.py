@@ -9,7 +9,7 @@ import msgspec
 
 from memoranda.readers.archive import Archive
 from memoranda.readers.office import value
-from memoranda.readers.xml import Element, attribute, parse
+from memoranda.readers.xml import Element, attribute, parse, whole_number
 
 LEVELS = 9
 _PLACE = re.compile(r"%([1-9])")
@@ -72,19 +72,19 @@ class Numbering:
         name = attribute(element, "numId")
         self._definition[name] = value(element.find("{*}abstractNumId"))
         for change in element.iter("{*}lvlOverride"):
-            start = value(change.find("{*}startOverride"))
-            level = attribute(change, "ilvl")
-            if start.isdecimal() and level.isdecimal():
-                self._restarts.setdefault(name, {})[int(level)] = int(start)
+            start = whole_number(value(change.find("{*}startOverride")), -1)
+            level = whole_number(attribute(change, "ilvl"), -1)
+            if start >= 0 and level >= 0:
+                self._restarts.setdefault(name, {})[level] = start
 
 
 def _levels(element: Element) -> dict[int, Level]:
     levels = {}
     for level in element.iter("{*}lvl"):
-        at, start = attribute(level, "ilvl"), value(level.find("{*}start"))
-        if at.isdecimal():
-            levels[int(at)] = Level(
-                start=int(start) if start.isdecimal() else 1,
+        at = whole_number(attribute(level, "ilvl"), -1)
+        if at >= 0:
+            levels[at] = Level(
+                start=whole_number(value(level.find("{*}start")), 1),
                 figures=value(level.find("{*}numFmt")) or "decimal",
                 text=value(level.find("{*}lvlText")),
             )

@@ -11,7 +11,7 @@ from memoranda.readers import office
 from memoranda.readers.archive import Archive
 from memoranda.readers.base import Document, Limits, Unreadable
 from memoranda.readers.body import LINE, PARAGRAPH, Body, table_line
-from memoranda.readers.xml import Element, attribute, forget, local, parse, walk
+from memoranda.readers.xml import Element, attribute, forget, local, parse, walk, whole_number
 
 TEXT = "application/vnd.oasis.opendocument.text"
 CONTENT = "content.xml"
@@ -128,8 +128,7 @@ class Flow:
             is_title = "Title" in (style, self._parents.get(style))
             level = 1 if is_title else None
             if kind == "h":
-                given = attribute(element, "outline-level")
-                level = int(given) if given.isdecimal() else 1
+                level = whole_number(attribute(element, "outline-level"), 1)
             self._put([Block(text, level, line=self._items > 0 and level is None, is_title=is_title)])
         if self._after:
             after, self._after = self._after, []
@@ -152,8 +151,7 @@ def _text(element: Element) -> str:
     for child in element:
         kind = local(child)
         if kind == "s":
-            count = attribute(child, "c")
-            parts.append(" " * min(int(count), _MOST_SPACES) if count.isdecimal() else " ")
+            parts.append(" " * min(whole_number(attribute(child, "c"), 1), _MOST_SPACES))
         elif kind == "tab":
             parts.append("\t")
         elif kind == "line-break":

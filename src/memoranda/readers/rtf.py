@@ -218,7 +218,7 @@ class _Reading:
         for line in text.split(";"):
             number, _, name = line.partition("=")
             heading = _HEADING.search(name)
-            if heading and number.isdecimal():
+            if heading and number.isdecimal() and len(number) < 10:
                 self.styles[int(number)] = int(heading[1]) - 1
 
     def _destination(self, word: str) -> None:

@@ -69,5 +69,10 @@ def attribute(element: Element, name: str) -> str:
     return ""
 
 
+def whole_number(text: str, otherwise: int) -> int:
+    """Return the whole number that an attribute is; `otherwise` if it is none of at most nine digits."""
+    return int(text) if text.isdecimal() and len(text) <= 9 else otherwise
+
+
 def _damaged(name: str, error: etree.XMLSyntaxError) -> Unreadable:
     return Unreadable("invalid_file", f"is damaged: its part {name} is no well-formed XML ({error.msg})")

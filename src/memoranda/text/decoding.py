@@ -139,6 +139,10 @@ def _fitting(data: bytes, encoding: str) -> str | None:
     return encoding if odd <= MOST_CONTROLS * len(text) else None
 
 
+_NO_TEXT = ("utf-7", "punycode", "idna", "undefined", "unicode_escape", "raw_unicode_escape")
+"""Encodings of Python that no document is in."""
+
+
 def _codec(declared: str | None) -> str | None:
     """Return Python's name of an encoding; None for an unknown encoding, or one that is not a text encoding."""
     name = (declared or "").strip().strip("\"'").lower()
@@ -149,11 +153,7 @@ def _codec(declared: str | None) -> str | None:
         return None
     if info is None or not getattr(info, "_is_text_encoding", True):
         return None
-    return (
-        None
-        if info.name in ("utf-7", "punycode", "idna", "unicode_escape", "raw_unicode_escape")
-        else info.name
-    )
+    return None if info.name in _NO_TEXT else info.name
 
 
 def _as(data: bytes, encoding: str) -> Decoded:
