@@ -408,6 +408,21 @@ def test_as_many_memories_as_fit_are_told(garden: Any) -> None:
     assert len(told(garden.context("the old bridge of stone", limit=3), "memories")) == 3
 
 
+@pytest.mark.parametrize(
+    ("kind", "metadata"),
+    [
+        ("session_summary", {"started_at": 1_790_000_000_000_000_000}),
+        ("session_summary", {"started_at": -(10**17)}),
+        ("session_summary", {"ended_at": "0001-01-01T00:00:00+00:01"}),
+        ("session_summary", {"ended_at": "9999-12-31T23:59:59-23:59"}),
+        ("rollup", {"week": "9999-W52"}),
+    ],
+)
+def test_a_date_that_no_calendar_has_is_not_known(garden: Any, kind: str, metadata: dict[str, Any]) -> None:
+    garden.memories.add("They met at the old bridge.", kind=kind, metadata=metadata)
+    assert "They met at the old bridge." in garden.context("Where is the old bridge?").text
+
+
 def test_a_rollup_covers_its_week(garden: Any) -> None:
     late = datetime(2026, 5, 3, 23, 59, tzinfo=UTC)
     garden.memories.add(

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from memoranda.clock import moment
+from memoranda.clock import moment, moment_of
 from memoranda.contexts.assembly import shortened
 from memoranda.contexts.values import Citation
 from memoranda.knowledge.values import Passage
@@ -108,28 +108,29 @@ def memory_citation(memory: Memory, mark: str | None, ids: Sequence[str]) -> Cit
 
 def window(memory: Memory) -> tuple[datetime, datetime]:
     """Return the beginning and the end of the session, or the week, of a summary; its own date if unknown."""
-    if memory.kind == "rollup" and (monday := _monday(memory.metadata.get("week"))) is not None:
-        return monday, monday + timedelta(days=7, minutes=-1)
+    if memory.kind == "rollup" and (week := _week(memory.metadata.get("week"))) is not None:
+        return week
     began, ended = (_moment(memory.metadata.get(key)) for key in ("started_at", "ended_at"))
     return began or ended or memory.occurred_at, ended or began or memory.occurred_at
 
 
-def _monday(week: Any) -> datetime | None:
-    """Return the first day of a week in ISO 8601; None for an invalid name."""
+def _week(name: Any) -> tuple[datetime, datetime] | None:
+    """Return the beginning and the end of a week in ISO 8601; None for an invalid name."""
     try:
-        return datetime.strptime(f"{week}-1", "%G-W%V-%u").replace(tzinfo=UTC)
-    except ValueError:
+        monday = datetime.strptime(f"{name}-1", "%G-W%V-%u").replace(tzinfo=UTC)
+        return monday, monday + timedelta(days=7, minutes=-1)
+    except (ValueError, OverflowError):
         return None
 
 
 def _moment(value: Any) -> datetime | None:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return moment(value)
+    """Return the moment, in UTC, of microseconds since 1970 or a text in ISO 8601; None if it is neither."""
     try:
-        time = datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
+        if isinstance(value, int) and not isinstance(value, bool):
+            return moment(value)
+        return moment_of(value).astimezone(UTC) if isinstance(value, str) else None
+    except (ValueError, OverflowError):
         return None
-    return time.replace(tzinfo=UTC) if time is not None and time.tzinfo is None else time
 
 
 def session_text(memory: Memory, characters: int) -> str:
