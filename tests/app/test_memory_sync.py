@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -117,3 +118,12 @@ def memoranda_memory(content: str, held: dict[str, object]) -> Memory:
         id="mem_1", kind="document", content=content, content_hash=digest(content), metadata=held,
         occurred_at=now, created_at=now, updated_at=now,
     )  # fmt: skip
+
+
+def test_a_name_that_is_not_utf_8_keeps_no_other_file_out(memories: BlockingMemories, tmp_path: Path) -> None:
+    (tmp_path / "good.txt").write_text("the good one")
+    odd = tmp_path / os.fsdecode(b"odd\xff.txt")
+    odd.write_text("the odd one")
+    done = index(memories, [odd, tmp_path / "good.txt"], [tmp_path], HOW)
+    assert list(texts(memories)) == ["the good one"]
+    assert [(skipped.path, skipped.reason) for skipped in done.skipped] == [(odd, "its name is not UTF-8")]

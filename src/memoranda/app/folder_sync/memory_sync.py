@@ -21,6 +21,7 @@ from memoranda.errors import NotFound
 from memoranda.text.chunking import fixed
 from memoranda.text.hashing import digest
 from memoranda.text.json import compact_json
+from memoranda.text.terms import encodable
 from memoranda.types import Added, ChangeFields, Memory, NewMemory, Page, SelectionFields
 
 BATCH = 32
@@ -255,11 +256,11 @@ def stored(memories: Memories, how: Indexing) -> Iterator[Memory]:
 
 
 def _see(path: Path, ledger: Ledger, how: Indexing, done: Indexed) -> list[Chunk]:
-    text = read(path, how.max_bytes)
+    name = str(path)
+    text = read(path, how.max_bytes) if name == encodable(name) else Skipped(path, "its name is not UTF-8")
     if isinstance(text, Skipped):
         done.skipped.append(text)
         return []
-    name = str(path)
     chunks = list(chunks_of(text, name, how.size, how.overlap))
     done.files += 1
     done.chunks += len(chunks)
