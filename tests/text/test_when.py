@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 
 import numpy as np
 import pytest
@@ -93,6 +93,8 @@ def test_what_names_no_time(text: str) -> None:
         ("last n\u0131ght", "last night"),
         ("LAST W\u0130NTER", "last winter"),
         ("last wee\u212a", "last week"),
+        ("on \uff11\uff12 May \uff12\uff10\uff12\uff13", "on 12 May 2023"),
+        ("in \u0662\u0660\u0662\u0662", "in 2022"),
     ],
 )
 def test_letters_that_pass_for_ascii_ones_are_these(text: str, plain: str) -> None:
@@ -112,6 +114,7 @@ def test_a_time_that_no_date_can_hold_is_not_named(now: datetime) -> None:
     ):
         assert len(times(f"{text} and in 2022", now)) in (1, 2), text
     assert times("yesterday", datetime(1, 1, 1, tzinfo=UTC)) == []
+    assert times("in 2022", datetime(9999, 12, 31, 23, 59, tzinfo=timezone(-timedelta(hours=23)))) == []
 
 
 def test_near_is_within_and_a_little_after() -> None:

@@ -16,7 +16,7 @@ from memoranda.providers.chat.said import said
 from memoranda.store.core import Core
 from memoranda.store.rows import Record, fetch
 from memoranda.text import prompts
-from memoranda.text.regex import with_ascii_letters
+from memoranda.text.regex import in_ascii
 
 log = logging.getLogger("memoranda.facts")
 MOST = 30
@@ -83,9 +83,7 @@ def _in_order(plan: Plan, existing: Record) -> tuple[Record, Record]:
 
 def verdicts(answer: str) -> dict[int, Relation]:
     """Return the verdict of an answer on each numbered pair, whatever text surrounds it."""
-    return {
-        int(match["line"]): _SAID[match["is"].lower()] for match in _PAIR.finditer(with_ascii_letters(answer))
-    }
+    return {int(match["line"]): _SAID[match["is"].lower()] for match in _PAIR.finditer(in_ascii(answer))}
 
 
 def _pairs(core: Core, plans: Sequence[Plan]) -> list[tuple[Plan, Record]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from memoranda.text.memo import kept
-from memoranda.text.regex import regex, with_ascii_letters
+from memoranda.text.regex import in_ascii, regex
 
 ENGLISH = [
     "zero",
@@ -43,4 +43,4 @@ def worded(text: str) -> set[str]:
 @kept(8_192)
 def in_digits(text: str) -> str:
     """Return the text with the numbers from two to twelve in digits: "one" may be no number."""
-    return _SEVERAL.sub(lambda word: _VALUES[with_ascii_letters(word[0]).lower()], text)
+    return _SEVERAL.sub(lambda word: _VALUES[in_ascii(word[0]).lower()], text)

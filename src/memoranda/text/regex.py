@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, Protocol, cast
 
 _ASCII_LETTERS = str.maketrans({"\u0130": "i", "\u0131": "i", "\u017f": "s", "\u212a": "k"})
+_OTHER_DIGIT = re.compile(r"[^\D0-9]")
 
 
 class Regex(Protocol):
@@ -34,10 +35,13 @@ def regex(expression: str, flags: int = 0) -> Regex:
     return cast("Regex", _Uncompiled(expression, flags))
 
 
-def with_ascii_letters(text: str) -> str:
-    """Return a text, of the same length, with "i", "k" and "s" for the letters that `re.IGNORECASE` takes for them
-    but `str.lower` does not (the long s, the dotless i): what matched is then a key of a table in lower case."""
-    return text if text.isascii() else text.translate(_ASCII_LETTERS)
+def in_ascii(text: str) -> str:
+    """Return a text, of the same length, with ASCII letters and digits for those that a regular expression takes for
+    them: "s" for the long s and "i" for the dotless one, which `str.lower` leaves, and digits of all scripts. What
+    matched is then a key of a table in lower case, or what `int` reads as it is."""
+    if text.isascii():
+        return text
+    return _OTHER_DIGIT.sub(lambda digit: str(int(digit[0])), text.translate(_ASCII_LETTERS))
 
 
 class _Uncompiled:

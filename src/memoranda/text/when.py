@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from memoranda.text.calendar import DAYS, MONTH, MONTHS, SEASON
 from memoranda.text.numbers import ENGLISH
-from memoranda.text.regex import Regex, regex, with_ascii_letters
+from memoranda.text.regex import Regex, in_ascii, regex
 
 DAY = 86_400_000_000
 """Microseconds."""
@@ -87,8 +87,11 @@ Time = Span | Yearly | Weekly
 def times(text: str, now: datetime) -> list[Time]:
     """Return the times that `text` names, relative to `now`; empty if it names none. Each piece of text counts once, as
     the longest expression that it is part of."""
-    text = with_ascii_letters(text)
-    today = _midnight(now)
+    text = in_ascii(text)
+    try:
+        today = _midnight(now)
+    except OverflowError:  # a moment that is no time of UTC
+        return []
     taken: list[tuple[int, int]] = []
     named: list[Time] = []
     for pattern, read in _READERS:
