@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from unicodedata import normalize
 
+from memoranda.text.folding import with_apostrophes
 from memoranda.text.regex import regex
 from memoranda.text.sentences import spans
 
@@ -72,7 +73,7 @@ def own_text(text: str) -> str:
     """Return the text of a message without code, quoted lines, a document that was pasted, and the text of a task: that
     is all that follows, or if it begins in the line of the task, what comes before a blank line. Items of a list and
     lines that begin a sentence are sentences of their own."""
-    plain = _QUOTED_LINE.sub("", _FENCED.sub(" ", text))
+    plain = with_apostrophes(_QUOTED_LINE.sub("", _FENCED.sub(" ", text)))
     pasted = _PASTED.search(plain)
     if pasted is not None and not _ABOUT_ONESELF.search(plain[max(0, pasted.start() - 80) : pasted.start()]):
         plain = plain[: pasted.start()]
@@ -100,7 +101,7 @@ def statements(text: str) -> list[str]:
     "I live in Munich, is there a good baker?" states "I live in Munich".
     """
     results: list[str] = []
-    text = normalize("NFC", text)
+    text = with_apostrophes(normalize("NFC", text))
     parts = [part for start, stop in spans(text) for part in _AFTER_QUESTION.split(text[start:stop])]
     for sentence in parts:
         if not _ASKED.search(sentence):

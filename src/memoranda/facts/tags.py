@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from memoranda.facts.grounding import COMMON
+from memoranda.text.folding import visible
 from memoranda.text.terms import STOPWORDS, WORD, terms
 
 MOST = 3
@@ -27,7 +28,7 @@ def content_tags(text: str, speakers: Iterable[str]) -> tuple[str, ...]:
     """Return up to three words of a fact as its tags, lower case, without names of speakers and words of every fact."""
     names = {term for name in speakers for term in terms(name)}
     tags: dict[str, str] = {}
-    for word in WORD.findall(text.lower()):
+    for word in WORD.findall(visible(text).lower()):
         term = next(iter(terms(word)), "")
         if len(word) > 2 and word not in STOPWORDS and term and term not in names | COMMON | GENERIC:
             tags.setdefault(term, word)

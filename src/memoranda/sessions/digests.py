@@ -11,6 +11,7 @@ import msgspec
 
 from memoranda.text.calendar import DAY
 from memoranda.text.extracting import Sentence, chosen, looked_at, sentences, weights
+from memoranda.text.folding import visible
 from memoranda.text.regex import regex
 from memoranda.text.terms import STOPWORDS, WORD, word_terms
 
@@ -149,7 +150,7 @@ def topics_of(spoken: Sequence[Sentence], names: Iterable[str]) -> list[str]:
     known = {word for name in names for word in name.lower().split()}
     written: dict[str, str] = {}
     for word, _ in Counter(
-        WORD.findall(" ".join(sentence.text for sentence in spoken).lower())
+        WORD.findall(visible(" ".join(sentence.text for sentence in spoken)).lower())
     ).most_common():
         if word not in known and word not in _PLAIN and not word.isdigit():
             for term in word_terms(word):

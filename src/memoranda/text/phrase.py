@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import Any
 
 import msgspec
 
 from memoranda.errors import InvalidInput
+from memoranda.text.folding import folded_of
 
 MAX_CHARS = 1_000
 
 
 class Phrase:
-    """Words in order. Case and the kind of white space do not matter; the phrase matches whole words only: `Ann` is in
-    "call ann!", not in "planning".
+    """Words in order. Case, the kind of white space, apostrophes and hyphens, and signs that cannot be seen do not
+    matter; the phrase matches whole words only: `Ann` is in "call ann!", not in "planning".
 
     Raises:
         InvalidInput: there is no letter or digit in it, or it is too long.
@@ -44,8 +44,3 @@ class Phrase:
         if isinstance(value, dict):
             return any(self.within(key) or self._in(part) for key, part in value.items())
         return isinstance(value, list) and any(map(self._in, value))
-
-
-def folded_of(text: str) -> str:
-    """Return the text for comparison: composed, and case-folded."""
-    return unicodedata.normalize("NFC", text).casefold()

@@ -7,10 +7,11 @@ from unicodedata import normalize
 
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
+from memoranda.text.folding import INVISIBLE, visible
 from memoranda.text.memo import kept
 from memoranda.text.regex import regex
 
-STAMP = "nfc,simple,long60,lower,fold,stop176,english,han1/1"
+STAMP = "nfc,visible,simple,long60,lower,fold,stop176,english,han1/1"
 """Changes whenever the same text would give other terms: an index built under another stamp is stale."""
 
 MAX_TERM_BYTES = 60
@@ -35,9 +36,10 @@ STOPWORDS = frozenset(
 UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003ffff"
 _UNSPACED = regex(f"[{UNSPACED}]")
 _SURROGATE = regex("[\ud800-\udfff]")
-_LETTERS, _MARKS = f"[^\\W_{UNSPACED}]", "[\u0300-\u036f]"
+_LETTERS, _MARKS = f"[^\\W_{UNSPACED}]", f"[\u0300-\u036f{INVISIBLE}]"
 WORD = regex(f"[{UNSPACED}]|{_LETTERS}+(?:{_MARKS}+{_LETTERS}*)*")
-"""A word, also with its accents as characters of their own, as names of files on macOS and many PDFs have them."""
+"""A word, also with soft hyphens, and with its accents as characters of their own, as in names of files on macOS and in
+many PDFs."""
 
 
 def analyzer() -> TextAnalyzer:
@@ -62,9 +64,12 @@ def encodable(text: str) -> str:
 
 
 def spaced(text: str) -> str:
-    """Return the text for the analyzer: encodable, with composed accents (Unicode's form NFC), and with a space around
-    each Han or kana character."""
-    return text if text.isascii() else _UNSPACED.sub(r" \g<0> ", normalize("NFC", encodable(text)))
+    """Return the text for the analyzer: encodable, without signs that cannot be seen, with composed accents (Unicode's
+    form NFC), with "I" for the Turkish capital with a dot, and with a space around each Han or kana character."""
+    if text.isascii():
+        return text
+    composed = normalize("NFC", visible(encodable(text))).replace("\u0130", "I")
+    return _UNSPACED.sub(r" \g<0> ", composed)
 
 
 def terms(text: str) -> list[str]:

@@ -17,6 +17,7 @@ from memoranda.errors import IndexUnavailable
 from memoranda.filters import EVERYTHING, AllOf, Compare, Filter, matches
 from memoranda.indexes.keyword.base import NO_WORDS, WordDoc, WordMatches, Words
 from memoranda.storage.attributes import plain
+from memoranda.text.folding import visible
 from memoranda.text.terms import MAX_QUERY_CHARS, MAX_QUERY_TERMS, STAMP, STOPWORDS, WORD, encodable
 
 logger = logging.getLogger(__name__)
@@ -231,4 +232,4 @@ class Fts5Words(Words):
 
 def _words(text: str) -> list[str]:
     """Return the words of a text without stopwords, for FTS5 to fold and stem; quoted, none of them is syntax."""
-    return [word for word in WORD.findall(encodable(text)) if word.lower() not in STOPWORDS]
+    return [word for word in WORD.findall(visible(encodable(text))) if word.lower() not in STOPWORDS]
