@@ -250,3 +250,19 @@ def test_a_fact_is_understood_without_the_conversation(rest: str, understood: bo
 )
 def test_what_is_not_understood_alone_is_left_out(said: str, facts: list[str]) -> None:
     assert [one.text for one in captured(said, "Mara")] == facts
+
+
+@pytest.mark.parametrize(
+    ("said", "fact"),
+    [
+        ("I like tea now and then.", "Ada likes tea now and then"),
+        ("I like tea since then.", "Ada likes tea since then"),
+        ("I live in Rome then.", "Ada lives in Rome"),
+        ("I\u00b4m allergic to nuts.", "Ada is allergic to nuts"),
+        ("I don\u00b4t eat meat.", "Ada does not eat meat"),
+        ("I\u2018ve moved to Rome", "Ada moved to Rome"),
+        ("I no longer y the apples.", "Ada no longer ys the apples"),
+    ],
+)
+def test_odd_signs_and_words_are_read(said: str, fact: str) -> None:
+    assert [found.text for found in captured(said, "Ada")] == [fact]

@@ -336,8 +336,12 @@ class Extraction:
         for number, row in enumerate(batch.messages, 1):
             if row.personal:
                 own = said_by[row.user_id]
-                some = captured(row.content, row.author, self.settings.max_per_turn)
-                some += self._corrections(batch.session, row, own)
+                try:
+                    some = captured(row.content, row.author, self.settings.max_per_turn)
+                    some += self._corrections(batch.session, row, own)
+                except (ArithmeticError, LookupError, ValueError):  # the other messages are read
+                    log.exception("message %s has no facts: the rules failed on its text", row.id)
+                    continue
                 own += some
                 candidates += [replace(candidate, messages=(number,)) for candidate in some]
         return candidates

@@ -274,7 +274,10 @@ _CLAUSE = regex(
 _ALONG = regex(r"(?<=[!:;])\s+|,\s+|\s+[–—-]+\s+|\s+but\s+(?=(?:now\s+)?(?:i|we|my|our)\b)", re.IGNORECASE)
 """Where a statement may begin after other text."""
 _OPEN = regex(r"[!:]$")
-_SINCE = regex(r"\s+(?:then|from\s+(?:today|now)(?:\s+on)?)$", re.IGNORECASE)
+_SINCE = regex(
+    r"(?<!\band)(?<!\bsince)(?<!\buntil)(?<!\bby)(?<!\bback)\s+(?:then|from\s+(?:today|now)(?:\s+on)?)$",
+    re.IGNORECASE,
+)
 _CHAT = regex(r"(?:[\s,]+(?:lol|lmao|rofl|ha(?:ha)+h?|hehe|tbh|imo|imho|ngl|btw))+$", re.IGNORECASE)
 _AND = regex(r",?\s+(?:and|und)\s+(?=(?:now\s+)?(?:i|we|my|our|ich|wir)\b)", re.IGNORECASE)
 _SHARED_ICH = regex(
@@ -413,12 +416,12 @@ def _sentence(rule: Rule, match: re.Match[str], speaker: str | None, german: boo
 
 def _conjugated(verb: str, sentence: str) -> str:
     if "{verb:t}" in sentence:
-        return verb[:-1] + ("et" if verb[-2] in "td" else "t")
+        return verb[:-1] + ("et" if verb[-2:-1] in ("t", "d") else "t")
     if "{verb}s" not in sentence:
         return verb
     if verb == "have":
         return "has"
-    if verb.endswith("y") and verb[-2] not in "aeiou":
+    if verb.endswith("y") and verb[-2:-1] not in ("", *"aeiou"):
         return f"{verb[:-1]}ies"
     return f"{verb}es" if verb.endswith(("s", "sh", "ch", "x", "o")) else f"{verb}s"
 
