@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import permutations
 
 import pytest
@@ -12,6 +13,7 @@ from memoranda.facts.decay import DAY, days_unused, freshness, value
 from memoranda.facts.grounding import grounded
 from memoranda.facts.judging import verdicts
 from memoranda.facts.merging import Known, Relation, place, relation, supported
+from support.growth import grows_in_proportion
 
 AGAINST = Relation.CONTRADICTS
 
@@ -248,6 +250,18 @@ def test_a_verdict_needs_support_in_the_words(verdict: Relation, new: str, old: 
 )
 def test_the_new_value_of_a_thing_is_against_its_old_one(new: str, old: str) -> None:
     assert relation(new, old) is Relation.CONTRADICTS
+
+
+def test_other_signs_for_an_apostrophe_deny_too() -> None:
+    assert relation("Ana doesn\u00b4t live in Rome", "Ana lives in Rome") is AGAINST
+
+
+def test_what_is_longer_than_a_sentence_claims_nothing() -> None:
+    """In the time that it takes to compare the words."""
+    long = "Ada likes " + "now " * 200 + "tea"
+    assert relation(long, "Ada dislikes tea") is Relation.OTHER
+    work = partial(relation, "Ada likes tea")
+    grows_in_proportion(work, lambda n: "Ada likes " + "now " * n + "tea", 2_000)
 
 
 def test_a_new_budget_of_one_thing_is_not_that_of_another() -> None:

@@ -15,6 +15,8 @@ from memoranda.text.memo import kept
 from memoranda.text.regex import Regex, regex
 from memoranda.text.terms import term_set, terms
 
+LONGEST = 600
+"""Characters of a fact up to which rules read what it says: what is longer is more than a sentence."""
 _NAME = r"(?P<who>[^,;:]{1,60}?)"
 _NOW = r"(?:(?:has|have|is|now|just|recently|currently|already|also|actually|since)\s+)*"
 _PLACE = r"(?P<value>\S.*?)"
@@ -156,7 +158,9 @@ _OF_TWO = _pattern(
 
 @kept(8_192)
 def claims(text: str) -> tuple[Claim, ...]:
-    """Return what a sentence claims, by every rule that fits; empty if none does."""
+    """Return what a sentence claims, by every rule that fits; empty if none does, or the text is no sentence."""
+    if len(text) > LONGEST:
+        return ()
     said = _TIMES.sub("", _SEIT.sub("", " ".join(text.split())))
     if match := _INSTEAD.match(said):
         return (_claim(match, "", over=False),)

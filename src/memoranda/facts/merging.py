@@ -8,12 +8,13 @@ from enum import StrEnum
 
 import msgspec
 
-from memoranda.facts.claims import about_same, conflicting, redecided
+from memoranda.facts.claims import LONGEST, about_same, conflicting, redecided
 from memoranda.facts.denials import ENDS, flipped
 from memoranda.facts.grounding import COMMON
 from memoranda.facts.partings import parted, stopped
 from memoranda.memories.duplicates import contradict, jaccard
 from memoranda.text.calendar import DAYS, MONTH_BEGINS, MONTHS
+from memoranda.text.folding import with_apostrophes
 from memoranda.text.instructions import of_different_people, opposed, rechosen, rule_of, with_common_verb
 from memoranda.text.numbers import in_digits
 from memoranda.text.regex import regex
@@ -82,18 +83,12 @@ def relation(new: str, old: str, cosine: float | None = None, bounds: Bounds = N
     """
     if _plain(new) == _plain(old):
         return Relation.SAME
-    new, old = in_digits(new), in_digits(old)
+    new, old = (in_digits(with_apostrophes(text)) for text in (new, old))
     if (rule := rule_of(new)) is not None and (other := rule_of(old)) is not None:
         return Relation.OTHER if of_different_people(new, old) else _of_rules(rule, other)
-    if conflicting(new, old) or conflicting(old, new) or redecided(new, old):
+    if max(len(new), len(old)) <= LONGEST and _contradicts(new, old, bounds):
         return Relation.CONTRADICTS
     one_is_over = bool(ENDS.search(new)) != bool(ENDS.search(old))
-    if parted(new, old) or (one_is_over and (stopped(new, old) or stopped(old, new))):
-        return Relation.CONTRADICTS
-    if flipped(new, old) and not _other_owner(new, old):
-        return Relation.CONTRADICTS
-    if _renumbered(new, old, bounds):
-        return Relation.CONTRADICTS
     first, second = set(terms(new)), set(terms(old))
     if not first or not second or one_is_over or _other_owner(new, old):
         return Relation.OTHER
@@ -104,6 +99,19 @@ def relation(new: str, old: str, cosine: float | None = None, bounds: Bounds = N
         return Relation.NEAR
     alike = (cosine is not None and cosine >= bounds.cosine) or _near_by_words(new, old, bounds)
     return Relation.NEAR if alike and not differ else Relation.OTHER
+
+
+def _contradicts(new: str, old: str, bounds: Bounds) -> bool:
+    return (
+        conflicting(new, old)
+        or conflicting(old, new)
+        or redecided(new, old)
+        or parted(new, old)
+        or stopped(new, old)
+        or stopped(old, new)
+        or (flipped(new, old) and not _other_owner(new, old))
+        or _renumbered(new, old, bounds)
+    )
 
 
 def _of_rules(new: str, old: str) -> Relation:

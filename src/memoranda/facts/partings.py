@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from memoranda.facts.denials import ENDS
 from memoranda.text.calendar import DAY, MONTH
 from memoranda.text.regex import Regex, regex
 from memoranda.text.terms import term_set
@@ -49,7 +50,7 @@ def parted(new: str, old: str) -> bool:
 
 def stopped(new: str, old: str) -> bool:
     """Return True if `new` says that something is cancelled, quit or left that goes on in `old`."""
-    return _same_thing(_CANCELLED.match(new), _GOES_ON.match(old))
+    return bool(ENDS.search(new)) and _same_thing(_CANCELLED.match(new), _GOES_ON.match(old))
 
 
 def _same_thing(gone: re.Match[str] | None, had: re.Match[str] | None) -> bool:
