@@ -177,7 +177,8 @@ def test_many_writes_share_a_transaction_until_its_time_is_over(db: Database) ->
         future.result()
     db.close()  # what is queued is finished, what was put off as well
     assert order == ["a", "slow", "b", "c", "d"]
-    assert held(db) == 5  # the gate; a and slow; b and c; the erasing; d
+    # the gate; a and slow; b and c; the erasing; d. PostgreSQL frees space beside the writer: b, c and d are together
+    assert held(db) == (3 if db.shared else 5)
 
 
 def test_each_change_is_measured_by_who_asked_for_it(db: Database, caplog: pytest.LogCaptureFixture) -> None:

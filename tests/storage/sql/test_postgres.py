@@ -40,11 +40,16 @@ def drawn(db: PostgresDatabase) -> int:
     return int(row[0])
 
 
-def memory(tenant: str, seq: int, content: str = "text") -> Callable[[Connection], None]:
+def memory(tenant: str, seq: int, content: str = "text", more: int = 0) -> Callable[[Connection], None]:
     names = ("tenant_id", "seq", "rev", "id", "kind", "content", "content_hash", "dedup_key", "occurred_at",
              "created_at", "updated_at")  # fmt: skip
     return lambda c: c.load(
-        "memories", names, [(tenant, seq, seq, f"id{seq}", "note", content, "h", f"k{seq}", 1, 1, 1)]
+        "memories",
+        names,
+        [
+            (tenant, n, n, f"id{n}", "note", content, "h", f"k{n}", 1, 1, 1)
+            for n in range(seq, seq + more + 1)
+        ],
     )
 
 
@@ -69,6 +74,31 @@ def own() -> Any:
 
 
 # --- row security --------------------------------------------------------------------------------------
+
+
+def test_a_table_that_grows_is_analyzed_before_the_server_looks(db: PostgresDatabase) -> None:
+    """Else the check of a foreign key goes on with a plan from when the table was empty, and reads all of its rows."""
+
+    def known() -> float:
+        asked = "SELECT reltuples FROM pg_class WHERE oid = 'memories'::regclass"
+        return float(db.read(lambda c: c.select(asked)[0][0]))
+
+    db.write(lambda c: c.run("add_tenant", ["a", 1])).result()
+    db.write(memory("a", 1, more=599), tenant="a").result()
+    assert known() <= 0
+    db.write(memory("a", 601, more=599), tenant="a").result()
+    assert known() == 1_200
+
+
+def test_writes_go_on_beside_a_vacuum(db: PostgresDatabase) -> None:
+    with psycopg.connect(db.address.conninfo) as other:
+        other.execute(
+            f"LOCK TABLE {db.address.schema}.memories IN SHARE UPDATE EXCLUSIVE MODE"
+        )  # VACUUM waits for it
+        vacuumed = db.erase()
+        assert db.write(lambda c: c.run("add_tenant", ["beside", 1])).result(30) == 1
+        assert not vacuumed.done()
+    assert vacuumed.result(30) is None
 
 
 def test_a_query_without_a_condition_sees_its_tenants_rows_alone(db: PostgresDatabase) -> None:

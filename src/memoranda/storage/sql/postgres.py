@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -35,6 +36,9 @@ log = logging.getLogger("memoranda.storage")
 T = TypeVar("T")
 BULK = 32
 """Rows from which COPY is faster."""
+FIRST, GROWTH = 1_000, 8
+"""Rows that a connection has loaded into a table when it first looks whether that was analyzed, and how many times as
+many when it looks again. The server itself looks once a minute."""
 SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 ERASED = (
     "erased from rows and indexes; the server's freed space, its write-ahead log, replicas, backups and exports handed"
@@ -51,6 +55,8 @@ class PostgresConnection:
         self.raw = raw
         self._sql = statements("postgres")
         self._types: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+        self._loaded: Counter[str] = Counter()
+        self._look_at: dict[str, int] = {}
 
     def _execute(self, sql: str, params: Params) -> Any:
         return self.raw.cursor(binary=True).execute(sql, params)
@@ -96,6 +102,18 @@ class PostgresConnection:
                 copy.write_row(row)
         cursor.execute(f"INSERT INTO {table} ({names}) SELECT {names} FROM pg_temp.load_{table}")
         cursor.execute(f"DELETE FROM pg_temp.load_{table}")
+        self._loaded[table] += len(listed)
+        if self._loaded[table] >= self._look_at.get(table, FIRST):
+            self._look_at[table] = GROWTH * self._loaded[table]
+            self._analyze(cursor, table)
+
+    def _analyze(self, cursor: Any, table: str) -> None:
+        """Analyze a table if most of its rows are new. Until then the server keeps plans from when the table was small,
+        also those of the checks of foreign keys, which then read all rows of a tenant for each row."""
+        known = cursor.execute(f"SELECT reltuples FROM pg_class WHERE oid = '{table}'::regclass").fetchone()
+        if known[0] * 2 < self._loaded[table]:
+            cursor.execute(f"SET LOCAL default_statistics_target = 10; ANALYZE {table}")
+            cursor.execute("SET LOCAL default_statistics_target TO DEFAULT")
 
     def _column_types(self, cursor: Any, table: str, columns: tuple[str, ...]) -> list[str]:
         """Return the types of columns; the first call creates the table for COPY."""
@@ -300,6 +318,7 @@ class PostgresDatabase(Database):
             self._replica = Replica(options.replica_url, options.pool_size, timeout, self._read)
             self._transaction.note_written = True
         self._group = GroupWriter(self._transaction, self.address.shown)
+        self._vacuuming = ThreadPoolExecutor(1, "memoranda-vacuum")
         self.holds = self._group.holds
         self.called = self._group.called
 
@@ -346,28 +365,24 @@ class PostgresDatabase(Database):
 
     def vacuum(self, tables: Sequence[str], *, analyze: bool = False) -> Future[None]:
         """Free the space of deleted rows in these tables of the schema (default: all), once earlier writes are done.
+        Later writes go on beside it: it has a connection of its own.
 
         `analyze` refreshes the planner's statistics too, except of a table on which an index is being built: ANALYZE
         would wait for the build, and the build for the snapshot of ANALYZE (VACUUM holds no such snapshot).
         """
 
-        def vacuum(_: object) -> None:
-            raw = self._transaction.raw
-            raw.execute("SET statement_timeout = 0")
-            named = tables or [
-                name
-                for (name,) in raw.execute(
-                    "SELECT tablename FROM pg_tables WHERE schemaname = $1", [self.address.schema]
-                )
-            ]
-            try:
-                raw.execute(f"VACUUM {', '.join(named)}")
-                if analyze:
-                    raw.execute(f"ANALYZE (SKIP_LOCKED) {', '.join(named)}")
-            finally:
-                raw.execute(f"SET statement_timeout = {int(self._timeout * 1000)}")
+        earlier = self.write(lambda c: None)
+        return self._vacuuming.submit(self._vacuum, earlier, tables, analyze)
 
-        return self._group.queue(Task(vacuum, alone=True))
+    def _vacuum(self, earlier: Future[None], tables: Sequence[str], analyze: bool) -> None:
+        earlier.result()
+        with translated("VACUUM in", self.address), connect(self.address, 0.0, "database.url") as raw:
+            schema = [self.address.schema]
+            every = raw.execute("SELECT tablename FROM pg_tables WHERE schemaname = $1", schema)
+            named = tables or [name for (name,) in every]
+            raw.execute(f"VACUUM {', '.join(named)}")
+            if analyze:
+                raw.execute(f"ANALYZE (SKIP_LOCKED) {', '.join(named)}")
 
     def health(self) -> dict[str, object]:
         """Return server and schema, bytes of the tables, and whether row security applies to this role."""
@@ -396,10 +411,11 @@ class PostgresDatabase(Database):
         return []
 
     def close(self) -> None:
-        """Finish queued writes, then close the connections. Idempotent."""
+        """Finish queued writes and a running VACUUM, then close the connections. Idempotent."""
         if self._closed:
             return
         self._group.close()
+        self._vacuuming.shutdown()
         self._closed = True
         self._pool.close()
         if self._replica is not None:
