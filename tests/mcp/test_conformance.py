@@ -37,10 +37,10 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+@pytest.fixture(scope="module", params=[False, True], ids=["stateless", "sessions"])
+def url(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[str]:
     """A server without keys."""
-    made = Process(tmp_path_factory.mktemp("open") / "data", {})
+    made = Process(tmp_path_factory.mktemp("open") / "data", {"mcp": {"sessions": request.param}})
     yield f"{made.url}/mcp"
     made.end()
 

@@ -141,16 +141,21 @@ def create_server() -> Server[Any]:
 @asynccontextmanager
 async def serving(folder: Path) -> AsyncIterator[str]:
     """The URL of the mount, of a product on a folder, for as long as this is open."""
-    config = load(env={}, overrides={"data": str(folder), "embedder": {"url": "hash:64"}})
+    overrides = {"data": str(folder), "embedder": {"url": "hash:64"}, "mcp": {"sessions": True}}
+    config = load(env={}, overrides=overrides)
     with listening("127.0.0.1", 0) as listener:
         async with await Memoranda.open(config=config) as memoranda:
             app = create_app(memoranda)
-            endpoint = Endpoint(create_server(), config.server.max_body_bytes)
-            app.router.routes.insert(0, Route(PATH, Mcp(memoranda, app.state.answers.guard, endpoint)))
+            answers = app.state.answers
+            endpoint = Endpoint(create_server(), config.server.max_body_bytes, sessions=True)
+            mount = Mcp(memoranda, answers.guard, answers.state.live, endpoint)
+            app.router.routes.insert(0, Route(PATH, mount))
             server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_config=None, access_log=False))
             ended = asyncio.create_task(server.serve(sockets=[listener]))
             try:
                 yield f"{url_of(listener)}{PATH}"
             finally:
                 server.should_exit = True
+                await answers.state.live.end(0)
                 await ended
+                await mount.close()

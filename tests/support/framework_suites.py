@@ -82,14 +82,14 @@ SUITES = (
         adapter="MCP server",
         client="@modelcontextprotocol/conformance",
         version=named("mcp/conftest.py", "@modelcontextprotocol/conformance"),
-        name="its scenarios that need no fixtures, of 2025-11-25 and 2026-07-28",
+        name="its scenarios that need no fixtures, of 2025-11-25 and 2026-07-28, with and without sessions",
         files=("tests/mcp/test_conformance.py",),
     ),
     Suite(
         adapter="MCP endpoint",
         client="@modelcontextprotocol/conformance",
         version=named("mcp/conftest.py", "@modelcontextprotocol/conformance"),
-        name="all that it requires of servers of 2025-11-25 and 2026-07-28, its fixtures behind `/mcp`",
+        name="all that it requires of servers of 2025-11-25 and 2026-07-28, its fixtures behind `/mcp` with sessions",
         files=("tests/mcp/test_conformance_fixtures.py",),
     ),
     Suite(

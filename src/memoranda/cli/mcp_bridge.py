@@ -43,7 +43,8 @@ class Bridge:
     ) -> None:
         self._address = address
         self._query = {name: value for name, value in msgspec.to_builtins(place).items() if value is not None}
-        self._headers = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+        # a server with sessions gives none to a client that reads no event streams
+        self._headers = {"accept": "application/json", "content-type": "application/json"}
         if key is not None:
             self._headers["authorization"] = f"Bearer {key}"
         self._say = say

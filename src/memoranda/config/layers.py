@@ -17,8 +17,8 @@ from memoranda.config.sources import Given
 from memoranda.errors import ConfigError
 
 PREFIX = "MEMORANDA_"
-RESERVED = frozenset({"MEMORANDA_CONFIG"})
-"""Variables read elsewhere."""
+RESERVED = frozenset({"MEMORANDA_CONFIG", "MEMORANDA_KEY"})
+"""Variables read elsewhere: the path of the file, and the key of a client."""
 EMPTY_IS_NULL = frozenset({"summarization.model"})
 """Keys of ours that are empty in other systems where ours are null."""
 

@@ -313,10 +313,11 @@ ToolSet = Literal["core", "full", "read", "chatgpt"]
 
 
 class Mcp(Section, frozen=True, kw_only=True):
-    """The MCP server: the tools that are offered where a URL names none, and the origins of web pages that may call it
-    beside its own."""
+    """The MCP server: the tools that are offered where a URL names none, whether clients have sessions, and the origins
+    of web pages that may call it beside its own."""
 
     tools: ToolSet = "core"
+    sessions: bool = False
     allowed_origins: list[str] = msgspec.field(default_factory=list)
 
 

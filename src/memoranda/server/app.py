@@ -46,7 +46,7 @@ _encoder = msgspec.json.Encoder()
 
 
 class Answers:
-    """Answers requests over one open library, and tracks the writes that outlive their request."""
+    """Answers requests over one open library, and tracks what outlives its request."""
 
     def __init__(self, memoranda: Memoranda) -> None:
         self.memoranda = memoranda
@@ -55,6 +55,7 @@ class Answers:
         telemetry = Telemetry(memoranda.core, memoranda.engine.model)
         openapi = cache(partial(document, ROUTES, self.server.public_url, _limits(memoranda)))
         self.state = ServerState(memoranda, telemetry, openapi, Live())
+        self.mcp = Mcp(memoranda, self.guard, self.state.live)
         self._writes: set[asyncio.Task[Any]] = set()
 
     async def answer(self, route: Route, request: Request) -> Response:
@@ -129,7 +130,8 @@ class Answers:
             log.debug("a write ended with %s", type(task.exception()).__name__)
 
     async def drain(self) -> None:
-        """Waits for the writes that are still at work."""
+        """Wait for the writes that are still at work, and end what clients of MCP hold."""
+        await self.mcp.close()
         while self._writes:
             await asyncio.wait(set(self._writes))
 
@@ -202,7 +204,7 @@ def create_app(memoranda: Memoranda) -> Starlette:
         routes=[
             *(StarletteRoute(_pattern(path), Endpoint(answers, routes)) for path, routes in by_path.items()),
             WebSocketRoute(SOCKET, Sockets(answers.state, answers.guard)),
-            StarletteRoute(MCP, Mcp(memoranda, answers.guard)),
+            StarletteRoute(MCP, answers.mcp),
             StarletteRoute(METADATA, Metadata(answers.server.public_url)),
             *(console.routes() if console is not None else ()),
         ],

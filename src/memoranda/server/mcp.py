@@ -19,6 +19,7 @@ from memoranda.mcp.place import PATH, Place
 from memoranda.server.auth import Guard
 from memoranda.server.errors import JSON, Refused, error_response
 from memoranda.server.inputs import from_query
+from memoranda.server.sse import Live, stopped
 from memoranda.store.access import sees_all
 from memoranda.types import Subject
 
@@ -31,29 +32,41 @@ METADATA = f"/.well-known/oauth-protected-resource{PATH}"
 class Mcp:
     """The endpoint, as an ASGI application; the product's own is created at the first request, if none is given."""
 
-    def __init__(self, memoranda: Memoranda, guard: Guard, endpoint: Endpoint | None = None) -> None:
+    def __init__(
+        self, memoranda: Memoranda, guard: Guard, live: Live, endpoint: Endpoint | None = None
+    ) -> None:
         self._memoranda = memoranda
         self._guard = guard
+        self._live = live
         self._config = memoranda.config
+        self._methods = ["POST", "GET", "DELETE"] if self._config.mcp.sessions else ["POST"]
         self._endpoint = endpoint
         self._app = CORSMiddleware(
             self._answer,
             allow_origins=self._config.mcp.allowed_origins,
-            allow_methods=["POST"],
+            allow_methods=self._methods,
             allow_headers=["*"],
-            expose_headers=["WWW-Authenticate"],
+            expose_headers=["WWW-Authenticate", "Mcp-Session-Id"],
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope["memoranda"].route = PATH
         await self._app(scope, receive, send)
 
+    async def close(self) -> None:
+        """End the sessions of clients."""
+        if self._endpoint is not None:
+            await self._endpoint.close()
+
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         state = scope["memoranda"]
         try:
-            if request.method != "POST":
-                raise Refused(405, "method_not_allowed", f"{request.method} is not for this path; use POST")
+            if request.method not in self._methods:
+                allowed = ", ".join(self._methods)
+                raise Refused(
+                    405, "method_not_allowed", f"{request.method} is not for this path; use {allowed}"
+                )
             subject, place = self._caller(request)
             state.tenant = subject.tenant_id
             endpoint = await self._opened()
@@ -67,7 +80,24 @@ class Mcp:
         scope[CALLER] = (caller, place.tools or self._config.mcp.tools)
         # the parser leaves white space behind values, which the protocol compares with the body
         scope["headers"] = [(name, value.strip()) for name, value in scope["headers"]]
-        await endpoint(scope, receive, send)
+        if request.method == "GET":
+            await self._listening(endpoint, scope, receive, send)
+        else:
+            await endpoint(scope, receive, send)
+
+    async def _listening(self, endpoint: Endpoint, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer with the stream of a session, which ends with the session, the client or this server."""
+        stream = asyncio.ensure_future(endpoint(scope, receive, send))
+        ending = asyncio.create_task(self._live.ending.wait())
+        try:
+            await asyncio.wait({stream, ending}, return_when=asyncio.FIRST_COMPLETED)
+            cut = not stream.done()
+            if not cut:
+                stream.result()
+        finally:
+            await stopped(stream, ending)
+        if cut:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     def _caller(self, request: Request) -> tuple[Subject, Place]:
         subject = self._guard.subject(request, "read")
@@ -86,7 +116,9 @@ class Mcp:
         """The endpoint; the library of the protocol takes two seconds to import, so that the first client waits."""
         if self._endpoint is None:
             module = await asyncio.to_thread(import_module, "memoranda.mcp.http")
-            self._endpoint = module.create_endpoint(self._config.server.max_body_bytes)
+            self._endpoint = module.create_endpoint(
+                self._config.server.max_body_bytes, sessions=self._config.mcp.sessions
+            )
         return self._endpoint
 
     def _refused(self, request: Request, exc: Exception) -> Response:
@@ -95,7 +127,7 @@ class Mcp:
             url = f"{base_url(request, self._config.server.public_url)}{METADATA}"
             response.headers["www-authenticate"] = f'Bearer resource_metadata="{url}"'
         if response.status_code == 405:
-            response.headers["allow"] = "POST"
+            response.headers["allow"] = ", ".join(self._methods)
         return response
 
 

@@ -105,7 +105,7 @@ class Connection:
             raise InvalidInput("type", f"{frame.type!r} is unknown; send `response.create`")
         if (frame.response or frame).background:
             raise InvalidInput("background", "is not for WebSockets; send the request over HTTP")
-        if self._live.ending:
+        if self._live.ending.is_set():
             raise Refused(503, "server_ending", "this server is ending; connect again")
         waiting = self._waiting.get(frame.stream_id)
         if waiting is None:

@@ -100,8 +100,8 @@ class Live:
     """The running answers, so that a server can shut down in order."""
 
     def __init__(self) -> None:
-        self.ending = False
-        """True once the server shuts down: open connections must not start new work."""
+        self.ending = asyncio.Event()
+        """Set once the server shuts down: open connections must not start new work, and those that wait end."""
         self._stops: dict[object, Callable[[], object]] = {}
         self._none = asyncio.Event()
         self._none.set()
@@ -121,7 +121,7 @@ class Live:
 
     async def end(self, patience: float) -> None:
         """Waits for the running answers, and stops those that are not done after `patience` seconds."""
-        self.ending = True
+        self.ending.set()
         if await self._over(patience):
             return
         for stop in list(self._stops.values()):
