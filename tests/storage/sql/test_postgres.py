@@ -20,7 +20,7 @@ import pytest
 import memoranda
 from memoranda.errors import ConfigError, StorageError
 from memoranda.storage.sql import Connection, Options, group
-from memoranda.storage.sql.postgres import PostgresConnection, PostgresDatabase
+from memoranda.storage.sql.postgres import ANALYZE_AFTER, PostgresConnection, PostgresDatabase
 from memoranda.storage.sql.sqlite import SqliteDatabase
 from memoranda.storage.sql.statements import migrations, statements
 from support import postgres
@@ -97,6 +97,7 @@ def test_writes_go_on_beside_a_vacuum(db: PostgresDatabase) -> None:
         )  # VACUUM waits for it
         vacuumed = db.erase()
         assert db.write(lambda c: c.run("add_tenant", ["beside", 1])).result(30) == 1
+        db.write(memory("beside", 1, more=ANALYZE_AFTER), tenant="beside").result(30)  # it would be analyzed
         assert not vacuumed.done()
     assert vacuumed.result(30) is None
 

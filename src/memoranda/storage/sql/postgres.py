@@ -36,9 +36,9 @@ log = logging.getLogger("memoranda.storage")
 T = TypeVar("T")
 BULK = 32
 """Rows from which COPY is faster."""
-FIRST, GROWTH = 1_000, 8
-"""Rows that a connection has loaded into a table when it first looks whether that was analyzed, and how many times as
-many when it looks again. The server itself looks once a minute."""
+ANALYZE_AFTER, ANALYZE_GROWTH = 1_000, 8
+"""Rows that a connection has loaded into a table when it first checks whether that was analyzed, and how many times as
+many when it checks again. The server itself checks once a minute."""
 SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 ERASED = (
     "erased from rows and indexes; the server's freed space, its write-ahead log, replicas, backups and exports handed"
@@ -56,7 +56,7 @@ class PostgresConnection:
         self._sql = statements("postgres")
         self._types: dict[tuple[str, tuple[str, ...]], list[str]] = {}
         self._loaded: Counter[str] = Counter()
-        self._look_at: dict[str, int] = {}
+        self._analyze_at: dict[str, int] = {}
 
     def _execute(self, sql: str, params: Params) -> Any:
         return self.raw.cursor(binary=True).execute(sql, params)
@@ -103,16 +103,17 @@ class PostgresConnection:
         cursor.execute(f"INSERT INTO {table} ({names}) SELECT {names} FROM pg_temp.load_{table}")
         cursor.execute(f"DELETE FROM pg_temp.load_{table}")
         self._loaded[table] += len(listed)
-        if self._loaded[table] >= self._look_at.get(table, FIRST):
-            self._look_at[table] = GROWTH * self._loaded[table]
+        if self._loaded[table] >= self._analyze_at.get(table, ANALYZE_AFTER):
+            self._analyze_at[table] = ANALYZE_GROWTH * self._loaded[table]
             self._analyze(cursor, table)
 
     def _analyze(self, cursor: Any, table: str) -> None:
         """Analyze a table if most of its rows are new. Until then the server keeps plans from when the table was small,
-        also those of the checks of foreign keys, which then read all rows of a tenant for each row."""
+        also those of the checks of foreign keys, which then read all rows of a tenant for each row. A table in which
+        space is being freed is left out: writers would wait for that."""
         known = cursor.execute(f"SELECT reltuples FROM pg_class WHERE oid = '{table}'::regclass").fetchone()
         if known[0] * 2 < self._loaded[table]:
-            cursor.execute(f"SET LOCAL default_statistics_target = 10; ANALYZE {table}")
+            cursor.execute(f"SET LOCAL default_statistics_target = 10; ANALYZE (SKIP_LOCKED) {table}")
             cursor.execute("SET LOCAL default_statistics_target TO DEFAULT")
 
     def _column_types(self, cursor: Any, table: str, columns: tuple[str, ...]) -> list[str]:
@@ -382,7 +383,7 @@ class PostgresDatabase(Database):
             named = tables or [name for (name,) in every]
             raw.execute(f"VACUUM {', '.join(named)}")
             if analyze:
-                raw.execute(f"ANALYZE (SKIP_LOCKED) {', '.join(named)}")
+                raw.execute(f"ANALYZE {', '.join(named)}")
 
     def health(self) -> dict[str, object]:
         """Return server and schema, bytes of the tables, and whether row security applies to this role."""
