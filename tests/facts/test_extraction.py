@@ -16,6 +16,7 @@ from memoranda.app.blocking import BlockingMemoranda
 from memoranda.errors import ModelUnavailable, NotFound, StorageError
 from memoranda.facts import extraction
 from memoranda.facts.extraction import Extraction
+from memoranda.facts.instructions import instructions
 from memoranda.facts.parsing import MOST
 from memoranda.facts.rules import captured
 from memoranda.providers.chat.script import Play, script_of
@@ -458,21 +459,23 @@ def test_a_correction_in_the_same_messages_is_applied(home: Any) -> None:
 
 
 @pytest.mark.rows_in("sqlite")
+@pytest.mark.parametrize("rules", [captured, instructions])
 def test_a_message_on_which_the_rules_fail_takes_no_other_with_it(
-    home: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    home: Any, rules: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def failing(text: str, *args: Any) -> Any:
         if "apples" in text:
             raise IndexError("string index out of range")
-        return captured(text, *args)
+        return rules(text, *args)
 
-    monkeypatch.setattr("memoranda.facts.extraction.captured", failing)
+    monkeypatch.setattr(f"memoranda.facts.extraction.{rules.__name__}", failing)
     settings = {"facts": {"extraction": "lazy", "capture_rules": True}, "embedder": {"url": "hash:256"}}
-    said = ["I live in Rome with two cats.", "I like apples.", "I work at Acme as a nurse."]
+    said = ["I live in Rome with two cats.", "Are there apples?", "I work at Acme as a nurse."]
     with home.open(**settings) as rc:
         rc.sessions.observe([{"content": text, "user_id": "ada"} for text in said], session_id="talk")
         assert rc.facts.extract("talk").kept == 2
         assert len(contents(rc)) == 2
+        assert rc.inner.core.tally["facts.unread"] == 1
     assert "the rules failed on its text" in caplog.text
 
 

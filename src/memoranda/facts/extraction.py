@@ -331,19 +331,36 @@ class Extraction:
         )
 
     def _by_rules(self, batch: Batch) -> list[Candidate]:
-        candidates: list[Candidate] = []
         said_by: dict[str | None, list[Candidate]] = defaultdict(list)
+
+        def read(row: MessageRow) -> list[Candidate]:
+            own = said_by[row.user_id]
+            some = captured(row.content, row.author, self.settings.max_per_turn)
+            some += self._corrections(batch.session, row, own)
+            own += some
+            return some
+
+        return self._of_people(batch, read)
+
+    def _instructions(self, batch: Batch) -> list[Candidate]:
+        """Return the standing instructions of people and their withdrawals, by rules also if a model extracts the
+        facts."""
+        return self._of_people(batch, lambda row: instructions(row.content, row.author))
+
+    def _of_people(self, batch: Batch, read: Callable[[MessageRow], list[Candidate]]) -> list[Candidate]:
+        """Return what rules read in the messages of people; a message on which they fail does not keep the others
+        from being read."""
+        candidates: list[Candidate] = []
         for number, row in enumerate(batch.messages, 1):
-            if row.personal:
-                own = said_by[row.user_id]
-                try:
-                    some = captured(row.content, row.author, self.settings.max_per_turn)
-                    some += self._corrections(batch.session, row, own)
-                except (ArithmeticError, LookupError, ValueError):  # the other messages are read
-                    log.exception("message %s has no facts: the rules failed on its text", row.id)
-                    continue
-                own += some
-                candidates += [replace(candidate, messages=(number,)) for candidate in some]
+            if not row.personal:
+                continue
+            try:
+                some = read(row)
+            except (ArithmeticError, LookupError, ValueError):
+                self.core.tally["facts.unread"] += 1
+                log.exception("message %s has no facts: the rules failed on its text", row.id)
+                continue
+            candidates += [replace(candidate, messages=(number,)) for candidate in some]
         return candidates
 
     def _corrections(
@@ -375,7 +392,7 @@ class Extraction:
         bounds, now = self.core.ingest.bounds, now_micros()
         drafts = [
             fact
-            for candidates, finder in ((extracted, by), (_instructions(batch), RULES))
+            for candidates, finder in ((extracted, by), (self._instructions(batch), RULES))
             for fact in drafts_of(
                 candidates, batch.session, batch.messages, batch.before, finder, bounds, now
             )
@@ -438,13 +455,3 @@ def _reason(exc: Exception) -> str:
     status = f" (status {exc.status})" if isinstance(exc, ModelRefused) and exc.status else ""
     says = (exc.__doc__ or "").partition("\n")[0].strip()
     return f"{type(exc).__name__}{status}: {says}"
-
-
-def _instructions(batch: Batch) -> list[Candidate]:
-    """Return the standing instructions of people and their withdrawals, by rules also if a model extracts the facts."""
-    return [
-        replace(instruction, messages=(number,))
-        for number, row in enumerate(batch.messages, 1)
-        if row.personal
-        for instruction in instructions(row.content, row.author)
-    ]

@@ -22,7 +22,7 @@ from memoranda.types import Added
 
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 STATUSES = ("completed", "incomplete", "failed", "cancelled")
-FACTS = ("kept", "joined", "superseded", "failed", "archived", "consolidated")
+FACTS = ("kept", "joined", "superseded", "failed", "unread", "archived", "consolidated")
 ASKS = ("answered", "quoted", "fallback", "empty")
 ASK_MEMORIES = ("qa_turn", "summary", "manual", "pruned")
 JOB_STATES = ("queued", "running", "completed", "failed", "cancelled")
