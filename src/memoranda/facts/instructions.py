@@ -130,6 +130,8 @@ _WISHES = tuple(
     for pattern in patterns
 )
 """Wishes without a verb that says what to do, and the rules that they mean."""
+_MAY_WISH = regex(rf"{_STANDING}|\bno\s+more\b|\b(?:want|need|mehr)\b", re.IGNORECASE)
+"""Words of which each wish has one, and few other sentences."""
 _ASKED = regex(
     rf"^{_LEAD}(?:can|could|would|will)\s+you\s+(?:please\s+)?(?P<rule>{_VERB}\b.+\s{_STANDING})$",
     re.IGNORECASE,
@@ -189,10 +191,11 @@ def instructions(text: str, speaker: str | None) -> list[Candidate]:
 
 
 def _instruction(said: str, speaker: str | None) -> Candidate | None:
-    polite = _POLITE.sub("", said)
-    for pattern, rule in _WISHES:
-        if wish := pattern.match(polite):
-            return Candidate(worded(rule.format(what=wish["what"]), speaker), CONFIDENCE, (TAG,))
+    if _MAY_WISH.search(said):
+        polite = _POLITE.sub("", said)
+        for pattern, rule in _WISHES:
+            if wish := pattern.match(polite):
+                return Candidate(worded(rule.format(what=wish["what"]), speaker), CONFIDENCE, (TAG,))
     for pattern in _PATTERNS:
         if match := pattern.match(said):
             groups = match.groupdict()
