@@ -60,41 +60,42 @@ class Claim(msgspec.Struct, frozen=True):
     owner: frozenset[str] = frozenset()
 
 
-def _pattern(text: str) -> Regex:
+def whole_sentence(text: str) -> Regex:
+    """Return the expression of a sentence that is all of a text."""
     return regex(rf"^{text}[.!\s]*$", re.IGNORECASE)
 
 
 _STATES: tuple[tuple[str, Regex], ...] = (
     (
         "residence",
-        _pattern(
+        whole_sentence(
             rf"{_NAME}\s+{_NOW}(?:lives?|living|lived|resides?|residing|settled|been living|wohnt|lebt)\s+"
             rf"(?:in|at)\s+{_PLACE}"
         ),
     ),
     (
         "residence",
-        _pattern(rf"{_NAME}\s+{_NOW}(?:moved|moving|moves|relocated|relocates)\s+(?:back\s+)?(?:from\s+(?P<old>\S.*?)\s+)?"
+        whole_sentence(rf"{_NAME}\s+{_NOW}(?:moved|moving|moves|relocated|relocates)\s+(?:back\s+)?(?:from\s+(?P<old>\S.*?)\s+)?"
                  rf"(?:to|into)\s+{_PLACE}{_OUT_OF.replace('old', 'old2')}"),
     ),
-    ("residence", _pattern(rf"{_NAME}\s+ist\s+nach\s+{_PLACE}\s+gezogen")),
+    ("residence", whole_sentence(rf"{_NAME}\s+ist\s+nach\s+{_PLACE}\s+gezogen")),
     (
         "employer",
-        _pattern(rf"{_NAME}\s+{_NOW}(?:works?|working|been working|employed|joined|started|starts|hired)\s+"
+        whole_sentence(rf"{_NAME}\s+{_NOW}(?:works?|working|been working|employed|joined|started|starts|hired)\s+"
                  rf"(?:as\s+.{{1,40}}?\s+)?"
                  rf"(?:at|for|by|bei)\s+(?!{_HOURS}){_PLACE}"),
     ),
-    ("employer", _pattern(rf"{_NAME}\s+arbeitet\s+bei\s+{_PLACE}")),
-    ("occupation", _pattern(rf"{_NAME}\s+{_NOW}(?:works?|working)\s+as\s+(?:an?\s+)?{_PLACE}")),
-    ("name", _pattern(rf"{_NAME}(?:['’]s)?\s+(?:is|are)\s+(?:called|named)\s+{_PLACE}")),
-    ("marriage", _pattern(rf"{_NAME}\s+{_NOW}(?:been\s+|got\s+|become\s+)?"
+    ("employer", whole_sentence(rf"{_NAME}\s+arbeitet\s+bei\s+{_PLACE}")),
+    ("occupation", whole_sentence(rf"{_NAME}\s+{_NOW}(?:works?|working)\s+as\s+(?:an?\s+)?{_PLACE}")),
+    ("name", whole_sentence(rf"{_NAME}(?:['’]s)?\s+(?:is|are)\s+(?:called|named)\s+{_PLACE}")),
+    ("marriage", whole_sentence(rf"{_NAME}\s+{_NOW}(?:been\s+|got\s+|become\s+)?"
                           rf"(?P<value>single|married|engaged|divorced|widowed)(?:\s+(?:again|to|since|for)\b.*)?")),
 )  # fmt: skip
-_LEFT = _pattern(
+_LEFT = whole_sentence(
     rf"{_NAME}\s+{_NOW}(?:(?:left|quit|gave up|cancell?ed)\s+|stopped\s+(?=\w+ing\b))"
     rf"(?:(?:(?:his|her|their|the|my|our)\s+)?(?:\w+\s+)?(?:job|position|role)\s+(?:at|with|for|in|as)\s+(?:an?\s+)?)?{_PLACE}"
 )
-_RESIGNED = _pattern(
+_RESIGNED = whole_sentence(
     rf"{_NAME}\s+{_NOW}(?:resigned\s+(?:from|as)|moved\s+(?:away\s+from|out\s+of))\s+{_PLACE}"
 )
 _UNNAMED = regex(r"(?:an?|the|his|her|their|my|our)\s+[^A-Z]*$")
@@ -106,7 +107,7 @@ _HOLDS = regex(
 )
 _FELT = regex(r"\b(?:likes?|loves?|hates?|dislikes?|enjoys?|was|were|has|had|worked|lived)\b", re.IGNORECASE)
 """Verbs of sentences that stay true when their subject leaves."""
-_SWITCH = _pattern(
+_SWITCH = whole_sentence(
     rf"{_NAME}\s+{_NOW}(?P<verb>switched|changed|migrated|went|moved|replaced)\s+(?:back\s+)?"
     rf"(?:from\s+)?(?P<old>\S.*?)\s+(?:to|with|by)\s+{_PLACE}"
 )
@@ -117,41 +118,45 @@ _SINGLE = (
     r"status|price|cost|rent|salary|password|plan|version|default|doctor|dentist|appointment|meeting|flight|size|"
     r"weight|height|capital|owner|lead|maintainer)"
 )
-_OF = _pattern(
+_OF = whole_sentence(
     rf"(?P<who>[^,;:]{{1,60}}?)(?:['’]s?\s+|\s+)(?P<what>{_SINGLE})\s+"
     rf"(?:is|are|was|will be|has been|became|changed to|moved to|is now)\s+"
     rf"(?:now\s+|set to\s+|moved to\s+|changed to\s+)*{_PLACE}"
 )
-_OF_THE = _pattern(
+_OF_THE = whole_sentence(
     rf"the\s+(?P<what>{_SINGLE})\s+(?:of|for)\s+(?P<who>[^,;:]{{1,60}}?)\s+(?:is|are|was|will be|has been|became)\s+"
     rf"(?:now\s+|set to\s+|moved to\s+|changed to\s+)*{_PLACE}"
 )
-_FOR = _pattern(
+_FOR = whole_sentence(
     rf"{_NAME}\s+{_NOW}(?P<verb>prefers?|chose|picked|decided to use|was decided to use|was decided to go with|"
     rf"decided to go with)\s+{_PLACE}\s+(?P<what>(?:for|as)\s+\S.*?)"
 )
-_USES = _pattern(
+_USES = whole_sentence(
     rf"{_NAME}\s+{_NOW}uses?\s+{_PLACE}\s+(?P<what>(?:for|as)\s+\S.*?)(?P<now>\s+(?:now|instead|these days))?"
 )
-_OVER = _pattern(
+_OVER = whole_sentence(
     rf"{_NAME}\s+{_NOW}prefers?\s+{_PLACE}\s+(?:over|to|than|rather than|instead of)\s+(?P<old>\S.*?)"
 )
 _NOT = r",?\s+(?:(?:and|but)\s+)?(?:not|rather than|instead of|nicht|statt|anstatt)\s+"
-_INSTEAD = _pattern(
+_INSTEAD = whole_sentence(
     rf"{_NAME}\s+(?:is|are|was|will be|ist|sind|prefers?|wants?|uses?|likes?|chose|picked|needs?|takes?)\s+"
     rf"(?:now\s+|going to be\s+|to be\s+)*{_PLACE}{_NOT}(?P<old>\S.*?)(?:\s+any\s?more)?"
 )
-_AT = _pattern(rf"(?:the\s+)?(?P<who>[^,;:]{{1,60}}?)\s+(?:is|are|will be)\s+{_NOW}(?:in|at)\s+{_PLACE}")
-_PREFERS = _pattern(rf"{_NAME}\s+{_NOW}prefers?\s+(?P<value>[\w-]+?)(?P<now>\s+(?:now|instead|these days))?")
+_AT = whole_sentence(
+    rf"(?:the\s+)?(?P<who>[^,;:]{{1,60}}?)\s+(?:is|are|will be)\s+{_NOW}(?:in|at)\s+{_PLACE}"
+)
+_PREFERS = whole_sentence(
+    rf"{_NAME}\s+{_NOW}prefers?\s+(?P<value>[\w-]+?)(?P<now>\s+(?:now|instead|these days))?"
+)
 _DECIDED = regex(r"(?:it was decided|[^,;:]{1,60}? decided) (?:to|on) (?P<what>.+)", re.IGNORECASE)
 _CHOICES = frozenset(["use", "take", "choose", "keep", "buy", "go", "stick", "switch", "wear", "paint"])
 """Verbs whose object is one of several: another of the same kind takes its place."""
 _PLACES = frozenset(["in", "at", "on", "to", "with", "for", "from", "by", "as", "until", "before", "after"])
-_MODE = _pattern(
+_MODE = whole_sentence(
     rf"{_NAME}\s+{_NOW}prefers?\s+(?:the\s+|an?\s+)?(?P<value>[\w-]+)\s+"
     r"(?P<what>modes?|themes?|seats?|sides?|layouts?|formats?|units?|styles?|views?|keyboards?|languages?|times?|roasts?|sizes?)"
 )
-_OF_TWO = _pattern(
+_OF_TWO = whole_sentence(
     rf"{_NAME}\s+{_NOW}prefers?\s+(?:the\s+|an?\s+)?(?P<value>[\w-]+)\s+(?P<what>[\w\s-]{{2,40}}?)"
 )
 
@@ -239,12 +244,12 @@ _CHANGE = (
     r"make (?:it|that)|let['’]?s make it|we['’]?ll go with|planänderung|korrektur|doch|nein)[,:;.!\s–—-]+"
 )
 _FEW_WORDS = r"(?:[\w'’.-]+\s+){0,3}[\w'’.-]+?"
-_CORRECTION = _pattern(rf"(?:{_CHANGE})+(?P<value>{_FEW_WORDS}){_NOT}(?P<old>{_FEW_WORDS})")
+_CORRECTION = whole_sentence(rf"(?:{_CHANGE})+(?P<value>{_FEW_WORDS}){_NOT}(?P<old>{_FEW_WORDS})")
 _NO_VALUE = (
     r"(?!(?:no|not|yes|why|maybe|ok|okay|sure|sorry|well|or|and|but|if|whether|please|thanks|definitely|probably|certainly|"
     r"today|tonight|tomorrow|now|yet|really|me|so|that|this|it|only|just|always|necessarily|bad|nein|ja)\b)"
 )
-_BARE_CORRECTION = _pattern(rf"{_NO_VALUE}(?P<value>[\w'’-]+){_NOT}{_NO_VALUE}(?P<old>[\w'’-]+)")
+_BARE_CORRECTION = whole_sentence(rf"{_NO_VALUE}(?P<value>[\w'’-]+){_NOT}{_NO_VALUE}(?P<old>[\w'’-]+)")
 
 
 def correction_in(text: str) -> Correction | None:

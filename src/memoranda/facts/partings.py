@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from memoranda.facts.claims import whole_sentence
 from memoranda.facts.denials import ENDS
 from memoranda.text.calendar import DAY, MONTH
-from memoranda.text.regex import Regex, regex
 from memoranda.text.terms import term_set
 
 _WHO = r"(?P<who>[^,;:]{1,60}?)\s+(?:(?:has|have|just|recently|now|already|also|finally)\s+)*"
@@ -16,23 +16,19 @@ _THING = r"(?P<thing>\S.*?)"
 _TAIL = rf"(?:\s+(?:(?:to|for|because|after|last|this|yesterday|today)\b|(?:in|on)\s+(?:\d|{DAY}\b|{MONTH}\b)).*)?"
 
 
-def _pattern(text: str) -> Regex:
-    return regex(rf"^{text}[.!\s]*$", re.IGNORECASE)
-
-
-_SOLD = _pattern(rf"{_WHO}(?:sold|gave away|got rid of|donated|returned)\s+{_THE}{_THING}{_TAIL}")
-_HAS = _pattern(
+_SOLD = whole_sentence(rf"{_WHO}(?:sold|gave away|got rid of|donated|returned)\s+{_THE}{_THING}{_TAIL}")
+_HAS = whole_sentence(
     rf"{_WHO}(?:has|have|owns?|drives?|rides?|sails?|uses?|rents?)\s+(?!\d|many|several|some){_THING}"
     r"(?:\s+(?:with|who|that|which)\b.*)?"
 )
-_CANCELLED = _pattern(
+_CANCELLED = whole_sentence(
     rf"{_WHO}(?:(?:cancell?ed|quit|gave up)\s+(?:{_THE})?|stopped\s+{_THE}(?=(?:\S+\s+)*"
     rf"(?:subscription|membership|plan|course|class(?:es)?|lessons?|therapy|treatment|medication|diet)\b)|"
     rf"left\s+{_THE}(?=(?:\S+\s+)*(?:company|firm|agency|startup|team|band|club|choir|orchestra|union|board|"
     rf"committee|army|navy)\b)){_THING}{_TAIL}"
 )
 """What goes on until one ends it. Who left the house still has it."""
-_GOES_ON = _pattern(
+_GOES_ON = whole_sentence(
     rf"{_WHO}(?:has|have|uses?|takes?|follows?|attends?|plays\s+(?:in|for)|sings\s+in|goes\s+to|works\s+(?:at|for|in)|"
     r"subscribes\s+to|pays\s+for|belongs\s+to|is\s+(?:in|on|a\s+member\s+of))\s+(?!\d|many|several|some)"
     rf"{_ANY}{_THING}"
