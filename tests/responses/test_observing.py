@@ -137,3 +137,19 @@ def test_without_indexing_memory_is_as_it_was_and_the_log_goes_on(home: Any, tmp
             "the kettle is green",
             "quite so",
         ]
+
+
+def test_what_no_database_stores_keeps_no_message_out_of_the_log(desk: Any) -> None:
+    desk.script(ECHO)
+    made = desk.create("the kettle\x00 is green")
+    assert "messages" not in made.extensions["degraded"]
+    assert "the kettle\ufffd is green" in words(desk, "kettle")
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_a_response_says_that_its_messages_are_not_logged(desk: Any, background: bool) -> None:
+    desk.script({"text": "quite so", "repeat": True})
+    made = desk.create("kettle" + " " * (1 << 20) + "pan", background=background)
+    stored = desk.ended(made.id) if background else desk.run(desk.responses.get(made.id))
+    assert "messages" in stored.extensions["degraded"]
+    assert words(desk, "kettle") == []

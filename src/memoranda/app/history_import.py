@@ -17,7 +17,6 @@ import msgspec
 from memoranda.app.history_report import HistoryImported, Stored
 from memoranda.errors import Conflict, InvalidInput, MemorandaError, QuotaExceeded
 from memoranda.importers.databases import Remote, is_url
-from memoranda.importers.fields import storable
 from memoranda.importers.formats import ARCHIVE, FORMATS, OWN, format_of
 from memoranda.importers.sources import Source
 from memoranda.importers.values import Conversation, Entry, Item, Message, Skipped
@@ -26,6 +25,7 @@ from memoranda.sessions.values import Around, Observed
 from memoranda.storage.data_lock import refuse_live_database
 from memoranda.store.validation import check_name
 from memoranda.text.hashing import digest
+from memoranda.text.storable import storable
 from memoranda.types import MAX_ID_CHARS, Added
 
 BATCH = 200

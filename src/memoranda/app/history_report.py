@@ -7,8 +7,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from memoranda.importers.fields import storable
 from memoranda.importers.values import Skipped
+from memoranda.text.storable import storable
 
 Stored: TypeAlias = Literal["created", "present", "ended"]
 """What became of a part: it is new, was there already, or was there and has ended since."""

@@ -7,15 +7,11 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+from memoranda.text.storable import storable
+
 _FRACTION = re.compile(r"\.(\d{6})\d+")
 MILLISECONDS = 100_000_000_000
 """Numbers from here on are milliseconds since 1970, not seconds: as seconds they would lie beyond the year 5000."""
-
-
-def storable(value: str) -> str:
-    """The text with U+FFFD for characters that cannot be stored: NUL, and half of a surrogate pair."""
-    return _UNSTORABLE.sub("\ufffd", value)
 
 
 def text(value: Any) -> str:

@@ -278,10 +278,8 @@ class Engine:
         if plan.exchange is None:
             await self._store(plan.new, run, Heard(plan.turn, plan.input, plan.response))
         elif plan.exchange.observed:
-            exchange = Exchanged(plan.turn, plan.input, plan.response)
-            if not await store_exchange(self.core, plan.subject.tenant_id, exchange):
-                degraded = plan.response.extensions.get("degraded", [])
-                plan.response.extensions["degraded"] = sorted({*degraded, "messages"})
+            said = Exchanged(plan.turn, plan.input, plan.response)
+            await store_exchange(self.core, plan.subject.tenant_id, said)
         task = asyncio.create_task(self._follow_up(plan))
         self._after.add(task)
         task.add_done_callback(self._after.discard)

@@ -20,6 +20,7 @@ from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.ids import listed
 from memoranda.text.hashing import digest
+from memoranda.text.storable import storable
 
 log = logging.getLogger("memoranda.responses")
 T = TypeVar("T")
@@ -35,6 +36,7 @@ class Heard:
 
     def __init__(self, turn: Turn, new: Sequence[Item], response: Response) -> None:
         self._turn = turn
+        self._response = response
         self._response_id: str | None = response.id
         self._completed = response.status == "completed"
         asked = [item for some in turns_of(new)[-1:] for item in some]
@@ -68,6 +70,11 @@ class Heard:
             extraction=turn.memory.extraction,
             response_id=self._response_id,
         )
+
+    def lost(self) -> None:
+        """Note in the response that its messages are not in the log."""
+        extensions = self._response.extensions
+        extensions["degraded"] = sorted({*extensions.get("degraded", ()), "messages"})
 
     async def _unlogged(self) -> list[tuple[str, str, str]]:
         """The messages without those before a call that a client sends back: they were logged with the response that
@@ -103,23 +110,23 @@ def _chained(
     return chained[len(earlier) :]
 
 
-async def store_exchange(core: Core, tenant: str, said: Exchanged) -> bool:
-    """Write messages without a response. Return False if they cannot be stored, for a reason that is logged."""
-    return await _store_with_messages(core, tenant, lambda _: True, said) is not None
+async def store_exchange(core: Core, tenant: str, said: Exchanged) -> None:
+    """Write messages without a response. If they cannot be stored, the response says so, and the reason is logged."""
+    await _store_with_messages(core, tenant, lambda _: True, said)
 
 
 async def stored(core: Core, tenant: str, work: Callable[[Connection], bool], heard: Heard | None) -> None:
     """Write a response by `work`, which returns whether it did, together with the messages in `heard`. A response is
-    stored even if its messages cannot be stored."""
+    stored even if its messages cannot be stored, and says so then."""
     if heard is None or not await _store_with_messages(core, tenant, work, heard):
         await core.threads.result(core.store.db.write(work, tenant=tenant))
 
 
 async def _store_with_messages(
     core: Core, tenant: str, work: Callable[[Connection], bool], heard: Heard
-) -> bool | None:
-    """Write the messages in `heard`, together with `work`. Return False if there are none, None if the messages cannot
-    be stored: then nothing was written."""
+) -> bool:
+    """Write the messages in `heard`, together with `work`. Return False if there are none, or if they cannot be stored:
+    then nothing was written."""
     for named in (True, False):
         try:
             ready = await heard.ready(named)
@@ -129,7 +136,8 @@ async def _store_with_messages(
             return True
         except (Conflict, Forbidden, InvalidInput, NotFound) as exc:
             log.warning("what a response said is not in the message log: %s", exc)
-    return None
+    heard.lost()
+    return False
 
 
 async def _together(core: Core, tenant: str, work: Callable[[Connection], bool], messages: Ready) -> None:
@@ -147,4 +155,5 @@ def _role(item: Item, tools: bool) -> str:
 
 
 def _text(item: Item) -> str:
-    return text_of(item) if item.get("type", "message") == "message" else output_text(item)
+    text = text_of(item) if item.get("type", "message") == "message" else output_text(item)
+    return storable(text)

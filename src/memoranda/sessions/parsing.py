@@ -10,10 +10,10 @@ from memoranda.errors import ModelBroken
 from memoranda.sessions.digests import ENTITIES, ITEM_CHARS, LISTED, TOPICS, Digest
 from memoranda.store.ids import nameable
 from memoranda.text.extracting import trimmed
+from memoranda.text.storable import storable
 
 _FENCE = re.compile(r"```(?:json)?\s*\n?(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
 _THOUGHTS = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
-_NOWHERE = re.compile("[\x00\ud800-\udfff]")
 MAX_CHARS = 200_000
 """The most characters of an answer that are parsed."""
 _TEXT = r'"(?:[^"\\]|\\.)*"'
@@ -32,13 +32,13 @@ def parsed(answer: str, by: str, most: int) -> Digest:
     Raises:
         ModelBroken: nothing in it can be a summary.
     """
-    text = _NOWHERE.sub("\ufffd", _THOUGHTS.sub("", answer[:MAX_CHARS])).strip()
+    text = storable(_THOUGHTS.sub("", answer[:MAX_CHARS])).strip()
     answered = _object(text)
     if answered is None:
         answered = {"summary": _prose(text)}
     elif isinstance(answered, list):
         answered = {"summary": " ".join(_texts(answered))}
-    summary = trimmed(_NOWHERE.sub("\ufffd", " ".join(_texts(answered.get("summary")))), most)
+    summary = trimmed(storable(" ".join(_texts(answered.get("summary")))), most)
     if not summary:
         raise ModelBroken("the model's answer holds no summary")
     lists = {name: _listed(answered.get(name), limit) for name, limit in _LIMITS.items()}

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 import secrets
 from collections.abc import Iterable
 
 from memoranda.clock import now_micros
 from memoranda.errors import InvalidInput
-
-_NOWHERE = re.compile("[\x00\ud800-\udfff]")
+from memoranda.text.storable import UNSTORABLE
 
 
 def nameable(id_: str) -> bool:
@@ -22,7 +20,7 @@ def nameable(id_: str) -> bool:
     """
     if not isinstance(id_, str):
         raise InvalidInput("id", f"must be a string, not {type(id_).__name__}")
-    return _NOWHERE.search(id_) is None
+    return UNSTORABLE.search(id_) is None
 
 
 def new_id(prefix: str) -> str:
