@@ -73,6 +73,30 @@ def own() -> Any:
     return server
 
 
+# --- encodings -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_texts_are_the_same_whatever_encoding_clients_have(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, encoding: str
+) -> None:
+    monkeypatch.setenv("PGCLIENTENCODING", encoding)
+    opened = PostgresDatabase(postgres_url)
+    opened.write(memory("a", 1, "Zoë likes café au lait, 花子 does not"), tenant="a").result()
+    known = opened.read(lambda c: c.select("SELECT content, octet_length(content) FROM memories"), "a")
+    opened.close()
+    assert known == [("Zoë likes café au lait, 花子 does not", 41)]
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_a_database_of_another_encoding_is_refused(own: Any, encoding: str) -> None:
+    name = f"of_{encoding.lower()}"
+    with own.admin() as raw:
+        raw.execute(f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
+    with pytest.raises(ConfigError, match=f"has the encoding {encoding}; use one .* 'UTF8'"):
+        PostgresDatabase(own.admin_url(name))
+
+
 # --- row security --------------------------------------------------------------------------------------
 
 

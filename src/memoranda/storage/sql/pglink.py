@@ -87,6 +87,7 @@ def settings(where: Address, statement_timeout: float) -> dict[str, Any]:
         "cursor_factory": RawCursor,
         "connect_timeout": CONNECT_SECONDS,
         "application_name": "memoranda",
+        "client_encoding": "UTF8",
         "keepalives_idle": 30,
         "keepalives_interval": 5,
         "keepalives_count": 3,
@@ -110,7 +111,7 @@ def connect(where: Address, statement_timeout: float, key: str) -> Raw:
 
     Raises:
         StorageError: no server answers, or it refuses the connection; the message names the likely fix.
-        ConfigError: the server is too old.
+        ConfigError: the server is too old, or the database has another encoding than UTF-8.
     """
     try:
         raw = psycopg.connect(**settings(where, statement_timeout))
@@ -120,6 +121,11 @@ def connect(where: Address, statement_timeout: float, key: str) -> Raw:
         version = raw.info.server_version // 10_000
         raw.close()
         raise ConfigError(key, f"the server is PostgreSQL {version}; use 14 or newer")
+    encoding = raw.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raw.close()
+        says = f"the database has the encoding {encoding}; use one that was created with ENCODING 'UTF8'"
+        raise ConfigError(key, says)
     configure(raw)
     return raw
 
