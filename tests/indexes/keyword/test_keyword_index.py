@@ -164,6 +164,20 @@ def test_words_match_by_stem_case_and_accent(words):
         assert find(words, query) == {1}
 
 
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("Straße in Berlin", "STRASSE"),
+        ("an der strasse", "Straße"),
+        ("Łódź", "lodz"),
+        ("Smørrebrød", "smorrebrod"),
+    ],
+)
+def test_letters_match_as_they_are_written_without_them(words, text, query):
+    words.put("t", [doc(1, text)])
+    assert find(words, query) == {1}
+
+
 def test_accents_match_composed_and_apart(words):
     """Names of files on macOS, and the texts of many PDFs, have accents as characters of their own."""
     forms = ("NFC", "NFD")

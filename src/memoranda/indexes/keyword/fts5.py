@@ -17,18 +17,17 @@ from memoranda.errors import IndexUnavailable
 from memoranda.filters import EVERYTHING, AllOf, Compare, Filter, matches
 from memoranda.indexes.keyword.base import NO_WORDS, WordDoc, WordMatches, Words
 from memoranda.storage.attributes import plain
-from memoranda.text.folding import visible
-from memoranda.text.terms import MAX_QUERY_CHARS, MAX_QUERY_TERMS, STAMP, STOPWORDS, WORD, encodable
+from memoranda.text.terms import STAMP, encodable, query_terms, terms
 
 logger = logging.getLogger(__name__)
 
-FORMAT = f"fts5 1, {STAMP}"
+FORMAT = f"fts5 2, {STAMP}"
 SCHEMA = """
 CREATE TABLE about (stamp TEXT NOT NULL, rev INTEGER NOT NULL);
 CREATE TABLE docs (
     id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, seq INTEGER NOT NULL, attributes TEXT NOT NULL,
     UNIQUE (tenant, seq));
-CREATE VIRTUAL TABLE words USING fts5 (text, tokenize = 'porter unicode61 remove_diacritics 2');
+CREATE VIRTUAL TABLE words USING fts5 (text, tokenize = 'unicode61 remove_diacritics 0');
 INSERT INTO words (words, rank) VALUES ('secure-delete', 1);
 """
 SEARCH = """
@@ -38,7 +37,7 @@ WHERE words MATCH ? AND docs.tenant = ? {conditions} ORDER BY score DESC, docs.s
 
 
 class Fts5Words(Words):
-    """BM25 over an FTS5 table in `folder`/words.sqlite (None: in memory).
+    """BM25 over an FTS5 table in `folder`/words.sqlite (None: in memory), which has the terms of each text.
 
     Searches see changes at once; they are durable after `flush`, and a crash reverts to the last flushed revision.
     A term in more than half of the texts weighs next to nothing, as in FTS5. One call at a time.
@@ -144,7 +143,7 @@ class Fts5Words(Words):
                 inserted = self._db.execute(
                     "INSERT INTO docs (tenant, seq, attributes) VALUES (?, ?, ?)", row
                 )
-                text = " ".join(_words(doc.text))
+                text = " ".join(terms(doc.text))
                 self._db.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (inserted.lastrowid, text))
 
     def remove(self, tenant: str, seqs: Sequence[int]) -> None:
@@ -159,8 +158,7 @@ class Fts5Words(Words):
             self._db.executemany("DELETE FROM words WHERE rowid = ?", gone)
 
     def search(self, tenant: str, query: str, limit: int, where: Filter = EVERYTHING) -> WordMatches:
-        words = dict.fromkeys(_words(query[:MAX_QUERY_CHARS]))
-        asked = " OR ".join(f'"{word}"' for word in list(words)[:MAX_QUERY_TERMS])
+        asked = " OR ".join(f'"{term}"' for term in query_terms(query))  # quoted, none of them is syntax
         with self._available("searching"):
             if not asked or limit <= 0:
                 return NO_WORDS
@@ -228,8 +226,3 @@ class Fts5Words(Words):
                 self._db.commit()
                 self._db.close()
             self._closed = True
-
-
-def _words(text: str) -> list[str]:
-    """Return the words of a text without stopwords, for FTS5 to fold and stem; quoted, none of them is syntax."""
-    return [word for word in WORD.findall(visible(encodable(text))) if word.lower() not in STOPWORDS]
