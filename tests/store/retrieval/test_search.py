@@ -390,3 +390,29 @@ def test_a_configured_scope_never_breaks_a_search_without_one(home: Any, scope: 
         expected = {"global": {everybodys}, "user": {own}}
         assert set(found["ada"]) == expected.get(scope, {own, everybodys})
         assert opened.contexts_as(Subject(user_id="ada", role="member")).context("kettle").text
+
+
+# --- numbers -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("question", "words_first"),
+    [
+        ("What is the status of order ORD-12222?", True),
+        ("invoice 4711", True),
+        ("the budget of 2023 and that of 1999", False),
+        ("1,000 people in 24 towns", False),
+        ("Where does Ada live?", False),
+    ],
+)
+def test_words_count_more_for_a_question_with_a_number(
+    rc: BlockingMemoranda, question: str, words_first: bool
+) -> None:
+    rc.memories.add("Order ORD-12222 of 2023 was shipped to Ada, with invoice 4711, in 1,000 boxes.")
+    (hit,) = rc.memories.search(question, explain=True).results
+    assert hit.explanation is not None
+    weights = hit.explanation.weights
+    assert (weights["words"] > weights["dense"]) is words_first
+    (hit,) = rc.memories.search(question, explain=True, weights={"dense": 0.9, "words": 0.1}).results
+    assert hit.explanation is not None
+    assert hit.explanation.weights == {"dense": 0.9, "words": 0.1}
