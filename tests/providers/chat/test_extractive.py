@@ -227,6 +227,27 @@ def test_a_very_long_sentence_is_quoted_up_to_a_word() -> None:
     assert len(text) < 450
 
 
+@pytest.mark.parametrize(
+    ("question", "quoted"),
+    [
+        ("What is the material of PartX?", "PartX,metal,99,blue"),
+        ("What went wrong on volume zebra?", "2024-05-01 11:00:00 ERROR disk full on volume zebra"),
+    ],
+)
+def test_a_record_is_quoted_alone(question: str, quoted: str) -> None:
+    parts = "".join(f"Part{chr(n)},wood,{n},red\n" for n in range(65, 88))
+    log = "".join(f"2024-05-01 10:00:{n} INFO worker started job {n} in pool 3\n" for n in range(10, 30))
+    table = f"Part,Stuff,Weight,Colour\n{parts}PartX,metal,99,blue\n"
+    assert said(
+        question, table, f"{log}2024-05-01 11:00:00 ERROR disk full on volume zebra\n{log}"
+    ).startswith(quoted)
+
+
+def test_a_long_sentence_on_several_lines_is_no_list_of_records() -> None:
+    wrapped = "The pump of the old boat\n" + "and of the yellow boat beside it, which is\n" * 12 + "leaks."
+    assert said("Which pump leaks?", wrapped).startswith("The pump of the old boat and of the yellow boat")
+
+
 def test_each_quote_is_a_piece() -> None:
     found = answer("warranty frost shipping days", documents(SHIPPING))
     texts = [piece.text for piece in found if isinstance(piece, TextDelta)]

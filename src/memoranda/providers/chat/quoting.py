@@ -5,7 +5,8 @@ more (Robertson and Sparck Jones), and more where two of them stand side by side
 long, or cut off where the text begins or ends. Words that were quoted already count little, so that the next sentence
 adds something. A heading is never quoted: its words count for the sentence below it. A question is hardly ever an
 answer: it scores low, and its words count for the next sentence. A row of a table is quoted with the names of its
-columns, see `text.tables`. A line of code is quoted alone, in backquotes, and scores half.
+columns, see `text.tables`. A line of code is quoted alone, in backquotes, and scores half. Lines without an end of a
+sentence, as records have, are quoted one by one where together they are too long to be quoted.
 """
 
 from __future__ import annotations
@@ -145,6 +146,9 @@ def _code(block: str) -> Iterator[str]:
 def _prose(text: str, start: int, stop: int) -> Iterator[tuple[str, bool | None]]:
     places = [(start + begin, start + end) for begin, end in spans(text[start:stop])]
     for number, (begin, end) in enumerate(places):
+        if end - begin > MAX_CHARS and (records := _records(text[begin:end])):
+            yield from ((record, True) for record in records)
+            continue
         said = " ".join(text[begin:end].split())
         ended = bool(_ENDED.search(said))
         follows = text[end:stop].strip()
@@ -160,6 +164,13 @@ def _prose(text: str, start: int, stop: int) -> Iterator[tuple[str, bool | None]
         long = len(text) >= LONG_SOURCE
         begun = not (long and number == 0 and begin == len(text) - len(text.lstrip()) and said[:1].islower())
         yield said, begun and (ended or not long or bool(follows) or end < len(text.rstrip()))
+
+
+def _records(text: str) -> list[str]:
+    """Return the lines of a text; none if most of them go on in lower case, as those of wrapped prose do."""
+    lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+    wrapped = sum(line[0].islower() for line in lines[1:])
+    return lines if 2 * wrapped < len(lines) - 1 else []
 
 
 def _rarity(wanted: set[str], sentences: Sequence[Sentence]) -> dict[str, float]:
