@@ -14,6 +14,7 @@ import pytest
 
 from memoranda.providers.chat.scripted_app import ScriptedApp
 from support.chat_server import playing
+from support.pdf_files import page, pdf_of
 
 KETTLE = "# Kettles\n\nThe kettle holds one litre and a half. It is switched off when the water boils.\n"
 SEARCH = {"calls": [{"name": "file_search", "arguments": {"query": "How much does the kettle hold?"}}]}
@@ -60,6 +61,19 @@ def test_an_answer_names_file_and_heading_of_each_citation(
     assert (citation["number"], citation["filename"], citation["heading"]) == (1, "kettles.md", "Kettles")
     assert [one["text"] for one in citation["annotations"]] == ["[1]"]
     assert told["answered_by"] != "extractive"
+
+
+def test_a_citation_names_all_pages_of_its_passage(run: Any, tmp_path: Path) -> None:
+    pages = [page(["The museum opens on Mondays."]), page(["The museum closes at five on Tuesdays."])]
+    (tmp_path / "museum.pdf").write_bytes(pdf_of(pages))
+    run.json("index", str(tmp_path / "museum.pdf"))
+    ask = ("ask", "When does the museum close on Tuesdays?", "--set", "responses.file_min_score=0")
+    (line,) = [
+        line for line in run(*ask, "--store", "documents").stdout.splitlines() if line.startswith("[1]")
+    ]
+    assert line.endswith("museum.pdf  pages 1-2")
+    (citation,) = run.json(*ask)["citations"]
+    assert (citation["page"], citation["last_page"]) == (1, 2)
 
 
 def test_a_session_goes_on_and_keeps_the_answer(run: Any, model: ScriptedApp) -> None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from memoranda.cli.output import memory_line, plain, short_path
 from memoranda.cli.product import Memories
 from memoranda.errors import NotFound
+from memoranda.text.prompts import on_pages
 
 _MARKER = re.compile(r"[\[【]? ?(\d+) ?(?:†.*)?[\]】]?")
 
@@ -68,7 +69,7 @@ def _passage(annotation: dict[str, Any], results: list[dict[str, Any]]) -> dict[
 
 
 def _origin(passage: dict[str, Any]) -> dict[str, Any]:
-    names = ("number", "file_id", "filename", "page", "heading", "score", "attributes", "text")
+    names = ("number", "file_id", "filename", "page", "last_page", "heading", "score", "attributes", "text")
     return {name: passage[name] for name in names}
 
 
@@ -86,8 +87,7 @@ def source_lines(sources: Sources) -> Iterator[str]:
     for citation in sources.citations:
         path = citation["attributes"].get("path")
         name = short_path(path) if isinstance(path, str) else citation["filename"]
-        page = "" if citation["page"] is None else f"page {citation['page']}"
-        parts = [name, page, citation["heading"] or ""]
+        parts = [name, on_pages(citation["page"], citation["last_page"]), citation["heading"] or ""]
         yield plain(f"[{citation['number']}]  {'  '.join(part for part in parts if part)}")
     for number, source in enumerate(sources.memories, 1):
         yield f"[m{number}]  {memory_line(source['memory'])}"
