@@ -31,7 +31,7 @@ def turn(desk: Any, user: str | None = "ada", **settings: Any) -> Turn:
     return Turn(
         core=desk.inner.core,
         subject=Subject(tenant_id=desk.tenant, user_id=user, role="member" if user else "admin"),
-        settings=Responses(memory_min_score=0.0, **settings),
+        settings=Responses(**{"memory_min_score": 0.0, **settings}),
         session_id="resp_first",
         agent_id=None,
         memory=MemoryUse(),
@@ -128,6 +128,29 @@ def test_how_much_and_of_which_kind(remembering: Any) -> None:
     }
     assert find(remembering, question, retrieval=False).hits == []
     assert find(remembering, question, min_score=1.0).hits == []
+
+
+def test_below_the_configured_floor_is_told_what_is_likely_to_answer(remembering: Any) -> None:
+    def hits(question: str, **use: Any) -> list[str]:
+        plain = turn(remembering, memory_min_score=1.0)
+        asked = msgspec.structs.replace(plain, memory=MemoryUse(**use))
+        found = remembering.run(remembered(asked, Past(), checked(question)))
+        return [hit.memory.content for hit in found.hits]
+
+    assert hits("Which green tea does the user drink?")[:1] == [TOLD["memory_text"]]
+    assert hits("Where was the red bicycle bought?") == []
+    assert hits("Which green tea does the user drink?", min_score=1.0) == []
+
+
+def test_a_long_memory_is_told_where_it_speaks_of_the_question(remembering: Any) -> None:
+    dull = "The weather on the lake was mild and nothing happened at all. " * 60
+    long = f"{dull}The key of the gas box is under the third stone at the hut. {dull}"
+    remembering.run(remembering.inner.acting_as(remembering.admin).add(long, user_id="ada"))
+    found = find(remembering, "Where is the key of the gas box?", max_results=1)
+    (message,) = system_prompt(turn(remembering), None, Past(), found, 10_000).messages
+    assert "… " in message["content"]
+    assert "The key of the gas box is under the third stone at the hut." in message["content"]
+    assert len(message["content"]) < 2_000
 
 
 def test_what_was_said_just_before_helps_to_find(remembering: Any) -> None:

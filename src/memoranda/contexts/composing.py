@@ -115,24 +115,33 @@ def evidence_of(question: str, entries: Iterable[Entry], results: Found) -> Evid
     """Return the evidence of the memories and summaries among some pieces of these results, or of the chunks, whichever
     is greater."""
     shown = list(entries)
-    memories = [
-        candidate for entry in shown for candidate in entry.found if not is_standing(candidate.memory)
-    ]
-    memories.sort(key=lambda candidate: (candidate.weak, -candidate.score))
-    remembered = [
-        Result(candidate.memory.content, memory_speaker(candidate.memory), candidate.hit.similarity)
-        for candidate in memories
-    ]
     chunks = [
         Result(entry.piece.text, None, entry.piece.scores.get("similarity"))
         for entry in shown
         if entry.piece.part == "documents"
     ]
     return max(
-        evidence(question, remembered, results.searched),
+        _remembered_evidence(question, [candidate for entry in shown for candidate in entry.found], results),
         evidence(question, chunks),
         key=lambda item: item.probability,
     )
+
+
+def evidence_in(question: str, results: Found) -> Evidence:
+    """Return the evidence of all memories and summaries of these results."""
+    found = [candidate for window in results.memories for candidate in window.found]
+    return _remembered_evidence(question, [*found, *results.sessions], results)
+
+
+def _remembered_evidence(question: str, found: Iterable[Chosen], results: Found) -> Evidence:
+    """Return the evidence of memories and summaries; standing instructions answer nothing."""
+    memories = [candidate for candidate in found if not is_standing(candidate.memory)]
+    memories.sort(key=lambda candidate: (candidate.weak, -candidate.score))
+    texts = [
+        Result(candidate.memory.content, memory_speaker(candidate.memory), candidate.hit.similarity)
+        for candidate in memories
+    ]
+    return evidence(question, texts, results.searched)
 
 
 def _whole(assembled: Assembled, count: Count) -> int:
@@ -148,14 +157,19 @@ def _draft(
 ) -> Draft:
     """Return the pieces in at most `budget` tokens; a memory that a chunk in the prompt covers is left out."""
     memories, gone = results.memories, list[LeftOut]()
-    entries = [*base, *remembered_entries(memories, results.sessions, marks=asked.marks, snippet=snippet)]
+    entries = [
+        *base,
+        *remembered_entries(results.query, memories, results.sessions, marks=asked.marks, snippet=snippet),
+    ]
     assembled = _assembled(asked, entries, budget, count)
     if asked.distinct and results.passages and memories:
         memories, gone = _uncovered(memories, assembled.placed)
         if gone:
             entries = [
                 *base,
-                *remembered_entries(memories, results.sessions, marks=asked.marks, snippet=snippet),
+                *remembered_entries(
+                    results.query, memories, results.sessions, marks=asked.marks, snippet=snippet
+                ),
             ]
             assembled = _assembled(asked, entries, budget, count)
     by_piece = {id(entry.piece): entry for entry in entries}
@@ -218,14 +232,17 @@ def _documents(results: Found) -> list[Entry]:
 
 
 def remembered_entries(
-    memories: Sequence[Window], sessions: Sequence[Chosen], *, marks: bool, snippet: int
+    question: str, memories: Sequence[Window], sessions: Sequence[Chosen], *, marks: bool, snippet: int
 ) -> list[Entry]:
-    """Return the memories and summaries as pieces, numbered in this order if they have marks."""
+    """Return the memories and summaries as pieces, numbered in this order if they have marks. A long memory is shown
+    where it has most words of the question."""
     entries = []
     for number, window in enumerate(memories, 1):
         best, mark = window.found[0], f"[{number}]" if marks else None
         cited = telling.memory_citation(best.memory, mark, window.ids)
-        entries.append(_entry("memories", best, telling.listed(window.texts, mark), cited, window.found))
+        entries.append(
+            _entry("memories", best, telling.listed(window.texts(question), mark), cited, window.found)
+        )
     for number, session in enumerate(sessions, len(memories) + 1):
         mark = f"[{number}]" if marks else None
         text = telling.listed([telling.session_text(session.memory, snippet)], mark)

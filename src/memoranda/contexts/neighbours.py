@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from memoranda.clock import moment
 from memoranda.contexts.choosing import Chosen
-from memoranda.contexts.telling import memory_text, spoken
+from memoranda.contexts.telling import excerpt, memory_text, spoken
 from memoranda.sessions.records import sees, session_of
 from memoranda.storage.sql.base import Connection, Row
 from memoranda.store.access import sees_all
@@ -31,10 +32,12 @@ class Window(msgspec.Struct):
     found: list[Chosen]
     lines: list[Line] = msgspec.field(default_factory=list)
 
-    @property
-    def texts(self) -> list[str]:
-        """The piece line by line."""
-        return [line.text for line in self.lines] or [memory_text(self.found[0].memory)]
+    def texts(self, question: str) -> list[str]:
+        """Return the piece line by line; of a long memory, where it has most words of the question."""
+        if self.lines:
+            return [line.text for line in self.lines]
+        memory = self.found[0].memory
+        return [memory_text(replace(memory, content=excerpt(memory.content, question)))]
 
     @property
     def ids(self) -> list[str]:

@@ -13,12 +13,15 @@ from memoranda.contexts.assembly import shortened
 from memoranda.contexts.values import Citation
 from memoranda.knowledge.values import Passage
 from memoranda.store.rows import memory_speaker
+from memoranda.text.highlights import highlights
 from memoranda.text.instructions import is_standing
 from memoranda.text.prompts import on_pages
 from memoranda.types import Memory
 
 SUMMARIES = ("session_summary", "rollup")
 """Kinds of memories that summarize earlier sessions."""
+EXCERPT = 1_600
+"""Characters of a memory that are shown."""
 TOPICS = 5
 """Topics of a session that are shown."""
 
@@ -58,6 +61,16 @@ def chunk_citation(passage: Passage) -> Citation:
         page=passage.page,
         last_page=passage.last_page,
     )
+
+
+def excerpt(text: str, question: str) -> str:
+    """Return a text of at most `EXCERPT` characters as it is, and of a longer one the part with most words of the
+    question, else the beginning."""
+    if len(text) <= EXCERPT:
+        return text
+    places = highlights(text, question, 1, EXCERPT)
+    start, end = (places[0].start, places[0].end) if places else (0, EXCERPT)
+    return f"{'… ' if start else ''}{text[start:end].strip()}{' …' if end < len(text) else ''}"
 
 
 def memory_text(memory: Memory) -> str:

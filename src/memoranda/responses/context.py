@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from memoranda.contexts.assembly import Assembled, Piece, assemble
-from memoranda.contexts.composing import HEADINGS, evidence_of, remembered_entries
-from memoranda.contexts.finding import Finding, Found
+from memoranda.contexts.composing import HEADINGS, evidence_in, evidence_of, remembered_entries
+from memoranda.contexts.finding import Finding, Found, limit_of
 from memoranda.contexts.values import ContextQuery, Said
 from memoranda.errors import InvalidInput
 from memoranda.memories.memories import Memories
@@ -17,11 +17,12 @@ from memoranda.providers.chat.base import Message, Source
 from memoranda.responses.history import Past
 from memoranda.responses.items import last_question, text_of
 from memoranda.responses.tools.base import Turn
-from memoranda.responses.tools.memory import acting, places
+from memoranda.responses.tools.memory import NEAREST, acting, places
 from memoranda.responses.turns import turns_of
 from memoranda.responses.values import Item
 from memoranda.store.retrieval.evidence import Evidence
 from memoranda.text import prompts
+from memoranda.text.instructions import is_standing
 from memoranda.types import Hit
 
 SPEAKERS = ("user", "assistant")
@@ -61,8 +62,15 @@ async def remembered(turn: Turn, past: Past, new: Sequence[Item]) -> Remembered:
         limit=use.max_results or settings.memory_results,
         threshold=settings.memory_min_score if use.min_score is None else use.min_score,
     )
+    finding = Finding(turn.core, acting(turn))
     try:
-        retrieved = await Finding(turn.core, acting(turn)).find(asked, together=True)
+        retrieved = await finding.find(asked, together=True)
+        # a long note about several things may answer, and be below the configured floor
+        if use.min_score is None and all(is_standing(hit.memory) for hit in retrieved.hits):
+            least = msgspec.structs.replace(asked, threshold=0.0, limit=min(NEAREST, limit_of(asked)))
+            nearest = await finding.find(least, together=True)
+            if evidence_in(question, nearest).level == "strong":
+                retrieved = nearest
     except InvalidInput as exc:
         raise InvalidInput(f"memory.{exc.field}", str(exc).partition(": ")[2]) from exc
     return Remembered(question, retrieved, turn.core.config.sessions.snippet_chars)
@@ -117,7 +125,9 @@ def system_prompt(
     """The system messages: the complete instructions, then the memories within their budget, then the summary of
     earlier turns. If the memories are not likely to answer the question, the messages say so."""
     context = retrieved.found
-    entries = remembered_entries(context.memories, context.sessions, marks=False, snippet=retrieved.snippet)
+    entries = remembered_entries(
+        retrieved.question, context.memories, context.sessions, marks=False, snippet=retrieved.snippet
+    )
     pieces = [entry.piece for entry in entries]
     if past.summary is not None:
         pieces.append(Piece(part="summary", text=past.summary.summary, id=past.summary.summarized_up_to))

@@ -19,7 +19,7 @@ from memoranda.responses.values import Item
 from memoranda.store.access import sees_all
 from memoranda.store.retrieval.evidence import Evidence
 from memoranda.text import prompts
-from memoranda.types import Hit, NewMemory, Subject
+from memoranda.types import Hit, NewMemory, Query, Subject
 from memoranda.validation import converted
 
 T = TypeVar("T")
@@ -27,6 +27,8 @@ Scope = Literal["session", "user", "agent", "channel", "global"]
 SHOWN = 200
 """Characters of a memory that a search shows."""
 MOST = 50
+NEAREST = 3
+"""Memories that are returned where none reaches the configured floor."""
 KEPT_FOR = {
     "session": "for this conversation",
     "user": "for this user, in every conversation",
@@ -117,8 +119,8 @@ class MemorySearch(MemoryTool):
         """Searches one scope, or all that concern the conversation, the narrower ones weighing more."""
         asked = arguments_of(arguments, SearchArguments)
         floor = turn.memory.min_score
-        answer = await Memories(turn.core, acting(turn)).search(
-            asked.query,
+        query = Query(
+            query=asked.query,
             limit=min(max(1, 10 if asked.limit is None else asked.limit), MOST),
             threshold=turn.settings.memory_min_score if floor is None else floor,
             kinds=turn.memory.kinds,
@@ -126,6 +128,13 @@ class MemorySearch(MemoryTool):
             scopes=None if asked.scope is None else [_scope(asked.scope, turn)],
             hierarchy=places(turn) if asked.scope is None else None,
         )
+        memories = Memories(turn.core, acting(turn))
+        answer = await memories.search(query)
+        if (
+            not answer.results and floor is None
+        ):  # below the configured floor the nearest are better than none
+            nearest = msgspec.structs.replace(query, threshold=0.0, limit=min(query.limit, NEAREST))
+            answer = await memories.search(nearest)
         hits = answer.results
         if not hits:
             message = prompts.found_memories([])
