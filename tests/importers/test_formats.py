@@ -174,6 +174,16 @@ def test_our_own_export_is_recognised(tmp_path: Path) -> None:
         assert detected(packed({"own.jsonl": content}, "file", tmp_path)) == OWN
 
 
+def test_episodes_of_zep_are_not_taken_for_our_own_lines(tmp_path: Path) -> None:
+    episode = {"uuid": "e1", "content": "Ada said hello", "source": "message", "created_at": "2024-05-01"}
+    for content in (json.dumps([episode]), jsonl(episode)):
+        path = packed({"episodes.jsonl": content}, "file", tmp_path)
+        assert detected(path) == "zep"
+        (entry,) = items(path, "zep")
+        assert isinstance(entry, Entry)
+        assert entry.occurred_at == datetime(2024, 5, 1, tzinfo=UTC)
+
+
 @pytest.mark.parametrize("content", ["no JSON", '{"a": 1}', "[1, 2]", b"\x00\xff", "[" * 100_000])
 def test_an_unknown_format_is_an_error_that_lists_the_formats(content: str | bytes, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=f"no known format.*{', '.join(NAMES)}"):

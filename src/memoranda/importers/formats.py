@@ -119,6 +119,8 @@ def detected(path: Path) -> str:
         if any(_is_own(source, file) for file in source.only):
             return OWN
         format_name = next((name for name, each in FORMATS.items() if each.matches(source)), None)
+        if format_name is None and any(_is_like_own(source, file) for file in source.only):
+            return OWN
     if format_name is None and source.problem is not None:
         raise InvalidInput("source", f"{path} cannot be read: {source.problem}")
     if format_name is None:
@@ -147,8 +149,11 @@ def _is_archive(path: Path) -> bool:
 
 
 def _is_own(source: Source, file: str) -> bool:
-    """Return True for an export of this program, for lines of the same form, and for an empty file."""
+    """Return True for an export of this program and for an empty file."""
     head = source.head(file)
-    if not head:
-        return source.is_empty(file)
-    return "memoranda_export" in head[0] or isinstance(head[0].get("content"), str)
+    return "memoranda_export" in head[0] if head else source.is_empty(file)
+
+
+def _is_like_own(source: Source, file: str) -> bool:
+    """Return True for lines of the form of this program's exports; other systems have such lines, too."""
+    return any(isinstance(each.get("content"), str) for each in source.head(file)[:1])
