@@ -88,6 +88,23 @@ def test_chatgpt(tmp_path: Path) -> None:
     assert entries["Has a dog named Rex."].occurred_at == datetime(2024, 5, 1, tzinfo=UTC)
 
 
+def test_chatgpt_memories_keep_their_lines_and_those_without_a_date(tmp_path: Path) -> None:
+    context = (
+        "1. [2024-04-30]. User likes tea.\n\n2. [2024-05-02]. User's list:\n- milk\n\n1. two eggs\n2. oil\n\n"
+        "3. User has a dog named Rex.\n4. [2024-05-04] User sails."
+    )
+    remembered = {"content_type": "model_editable_context", "model_set_context": context}
+    nodes = [chatgpt_node("m", None, "assistant", None, 1736209410.0, content=remembered)]
+    files = {"conversations.json": json.dumps([chatgpt_conversation("c", nodes, "m")])}
+    found = items(packed(files, "file", tmp_path), "chatgpt")
+    assert [(each.content, each.occurred_at) for each in found if isinstance(each, Entry)] == [
+        ("User likes tea.", datetime(2024, 4, 30, tzinfo=UTC)),
+        ("User's list:\n- milk\n\n1. two eggs\n2. oil", datetime(2024, 5, 2, tzinfo=UTC)),
+        ("User has a dog named Rex.", datetime.fromtimestamp(1736209410, UTC)),
+        ("User sails.", datetime(2024, 5, 4, tzinfo=UTC)),
+    ]
+
+
 def test_claude(tmp_path: Path) -> None:
     conversations, entries = read_sample("claude", tmp_path)
     assert [(each.role, each.content) for each in conversations[0].messages] == [

@@ -23,7 +23,10 @@ from memoranda.text.hashing import digest
 NAME = "chatgpt"
 _FILE = re.compile(r"(?:^|/)conversations(?:[-_]\d+)?\.json$")
 _CITATION = re.compile("[ \t]*\ue200[^\ue201]*\ue201")
-_REMEMBERED = re.compile(r"^\d+\.\s*\[(\d{4}-\d{2}-\d{2})\]\.?\s*(.+)$", re.MULTILINE)
+_REMEMBERED = re.compile(
+    r"(?:\A|\n[ \t\r]*\n|\n(?=\d+\.\s*\[\d))[ \t]*(\d+)\.(?:\s*\[(\d{4}-\d{2}-\d{2})\]\.?|(?=\s))"
+)
+"""The beginning of a memory in the list: a number, with a date or after an empty line."""
 REASONING = frozenset({"thoughts", "reasoning_recap"})
 CONTEXT = frozenset({"user_editable_context", "model_editable_context"})
 
@@ -162,12 +165,10 @@ def _memories(message: dict[str, Any], place: str) -> Iterator[Entry]:
     if saved:
         yield Entry(id=digest("memory", saved), place=place, content=saved, kind="fact", occurred_at=created)
     context = text(content.get("model_set_context"))
-    listed = _REMEMBERED.findall(context)
-    for day, line in listed:
-        memory = text(line)
-        yield Entry(
-            id=digest("memory", memory), place=place, content=memory, kind="fact", occurred_at=moment(day)
-        )
+    listed = _listed(context)
+    for day, memory in listed:
+        when = moment(day) or created
+        yield Entry(id=digest("memory", memory), place=place, content=memory, kind="fact", occurred_at=when)
     if context and not listed:
         yield Entry(id=digest("memory", context), place=place, content=context, occurred_at=created)
     tags = ["custom-instructions"]
@@ -175,6 +176,20 @@ def _memories(message: dict[str, Any], place: str) -> Iterator[Entry]:
         yield Entry(
             id=digest(key, instructions), place=place, content=instructions, tags=tags, occurred_at=created
         )
+
+
+def _listed(context: str) -> list[tuple[str, str]]:
+    """The days and texts of a list of memories; a memory may have no day, and several lines. Empty for a text in which
+    no memory has a day."""
+    starts: list[re.Match[str]] = []
+    for match in _REMEMBERED.finditer(context):
+        if match[2] or not starts or int(match[1]) > int(starts[-1][1]):
+            starts.append(match)
+    if not any(match[2] for match in starts):
+        return []
+    ends = [*(match.start() for match in starts[1:]), len(context)]
+    listed = [(match[2], text(context[match.end() : end])) for match, end in zip(starts, ends, strict=True)]
+    return [(day, memory) for day, memory in listed if memory]
 
 
 def _instructions(message: dict[str, Any], content: dict[str, Any]) -> Iterator[tuple[str, str]]:
