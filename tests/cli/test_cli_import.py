@@ -54,6 +54,14 @@ def test_damage_is_named_and_ends_with_1(run: Any, tmp_path: Path) -> None:
     assert run.json("stats")["memories"] == 1
 
 
+def test_a_date_that_cannot_be_read_is_named(run: Any, tmp_path: Path) -> None:
+    result = run(
+        "import", str(packed({"a.md": "---\ndate: 01/05/2024\n---\nText"}, "folder", tmp_path / "v"))
+    )
+    assert result.exit_code == 0
+    assert "not imported         1  date: cannot be read\n    a.md: '01/05/2024'" in result.stdout
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

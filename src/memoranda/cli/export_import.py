@@ -201,5 +201,5 @@ def _history_lines(report: HistoryImported) -> Iterator[str]:
         yield f"  {kind:<12} {tally.read:>9,}{state}"
     for group in report.skipped:
         yield f"  not imported {group.count:>9,}  {plain(group.kind)}: {plain(group.reason)}"
-        if group.failed:
+        if group.failed or group.kind == "date":  # the item itself was imported, with another date
             yield from (f"    {plain(place)}" for place in group.places)

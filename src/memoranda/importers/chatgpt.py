@@ -15,7 +15,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from memoranda.importers.fields import items, mapping, moment, name, named, text
+from memoranda.importers.dates import moment, unread
+from memoranda.importers.fields import items, mapping, name, named, text
 from memoranda.importers.sources import Source, each_file, left_out
 from memoranda.importers.values import Conversation, Entry, Item, Message, Skipped
 from memoranda.text.hashing import digest
@@ -88,6 +89,7 @@ def _conversation(value: dict[str, Any], id_: str, place: str, seen: set[str]) -
             continue
         role = text(mapping(message.get("author")).get("role"))
         created = moment(message.get("create_time"))
+        yield from unread(where, message.get("create_time"))
         messages.append(
             Message(id=name(message.get("id")) or node_id, role=role, content=content, occurred_at=created)
         )
@@ -97,6 +99,7 @@ def _conversation(value: dict[str, Any], id_: str, place: str, seen: set[str]) -
             yield Skipped(
                 kind="message", reason="is on a branch that was replaced", place=f"{place}, message {node_id}"
             )
+    yield from unread(place, value.get("create_time"))
     gizmo = text(value.get("gizmo_id"))
     yield Conversation(
         id=id_,

@@ -63,5 +63,5 @@ def _records(source: Source, c: sqlite3.Connection, name: str) -> Iterator[Item]
             payload = {key.removeprefix("chroma:"): value for key, value in metadata.get(id_, {}).items()}
             place = f"{name}, collection {collection}, record {given}"
             payload.setdefault("created_at", created)
-            yield entry(f"{collection}/{given}", payload, place, source.fields, collection=collection)
+            yield from entry(f"{collection}/{given}", payload, place, source.fields, collection=collection)
         after = rows[-1][0]

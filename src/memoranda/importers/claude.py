@@ -14,7 +14,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
-from memoranda.importers.fields import items, mapping, moment, name, named, objects, text
+from memoranda.importers.dates import moment, unread
+from memoranda.importers.fields import items, mapping, name, named, objects, text
 from memoranda.importers.sources import Source, each_file, left_out
 from memoranda.importers.values import Conversation, Entry, Item, Message, Skipped
 from memoranda.text.hashing import digest
@@ -87,7 +88,9 @@ def _conversation(value: dict[str, Any], place: str) -> Iterator[Item]:
             yield Skipped(kind="message", reason=reason, place=where)
         else:
             own = name(message.get("uuid")) or str(number)
+            yield from unread(where, message.get("created_at"))
             messages.append(Message(id=own, role=role, content=content, occurred_at=created))
+    yield from unread(place, value.get("created_at"))
     yield Conversation(
         id=id_,
         place=place,
@@ -152,6 +155,7 @@ def _project(value: dict[str, Any], place: str) -> Iterator[Item]:
     if any(parts):
         content = "\n\n".join(filter(None, parts))
         created = moment(value.get("created_at"))
+        yield from unread(place, value.get("created_at"))
         entry = digest("project", id_)
         yield Entry(
             id=entry, place=place, content=content, tags=["project"], metadata=about, occurred_at=created
@@ -162,6 +166,7 @@ def _project(value: dict[str, Any], place: str) -> Iterator[Item]:
         if not content:
             yield Skipped(kind="document", reason="has no text", place=where)
             continue
+        yield from unread(where, document.get("created_at"))
         yield Entry(
             id=digest("document", id_, name(document.get("uuid")) or file, content),
             place=where,

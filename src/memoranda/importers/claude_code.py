@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
-from memoranda.importers.fields import mapping, moment, name, named, objects, text
+from memoranda.importers.dates import moment, unread
+from memoranda.importers.fields import mapping, name, named, objects, text
 from memoranda.importers.json_stream import lines
 from memoranda.importers.sources import Source, each_file
 from memoranda.importers.values import Conversation, Entry, Item, Message, Skipped
@@ -86,6 +87,7 @@ def _transcript(source: Source, file: str) -> Iterator[Item]:
                 continue
             own = name(value.get("uuid")) or str(record.number)
             created = moment(value.get("timestamp"))
+            yield from unread(place, value.get("timestamp"))
             messages.append(Message(id=own, role=value["type"], content=content, occurred_at=created))
     stem = PurePosixPath(file).stem
     id_ = stem if session in ("", stem) else f"{session}/{stem}"

@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
-from memoranda.importers.fields import mapping, moment, name, named, objects, text
+from memoranda.importers.dates import moment, unread
+from memoranda.importers.fields import mapping, name, named, objects, text
 from memoranda.importers.json_stream import lines
 from memoranda.importers.sources import Source, each_file
 from memoranda.importers.values import Conversation, Item, Message, Skipped
@@ -66,6 +67,7 @@ def _session(source: Source, file: str) -> Iterator[Item]:
                 session = session or text(payload.get("id"))
                 about = about or named({"cwd": text(payload.get("cwd"))})
                 started = started or moment(payload.get("timestamp"))
+                yield from unread(place, payload.get("timestamp"))
                 continue
             if payload.get("type") != "message" or value.get("type") not in ("response_item", "message"):
                 kind = text(payload.get("type")) or text(value.get("type")) or "unknown"
@@ -76,6 +78,7 @@ def _session(source: Source, file: str) -> Iterator[Item]:
                 yield Skipped(kind="message", reason=reason, place=place)
                 continue
             created = moment(value.get("timestamp"))
+            yield from unread(place, value.get("timestamp"))
             role = text(payload.get("role"))
             messages.append(Message(id=str(record.number), role=role, content=content, occurred_at=created))
     if messages:

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from memoranda.text.storable import storable
-
-_FRACTION = re.compile(r"\.(\d{6})\d+")
-MILLISECONDS = 100_000_000_000
-"""Numbers from here on are milliseconds since 1970, not seconds: as seconds they would lie beyond the year 5000."""
 
 
 def text(value: Any) -> str:
@@ -38,20 +32,6 @@ def items(value: Any) -> list[Any]:
 def objects(value: Any) -> Iterator[dict[str, Any]]:
     """The objects of a list."""
     return (each for each in items(value) if isinstance(each, dict))
-
-
-def moment(value: Any) -> datetime | None:
-    """The moment of an ISO 8601 text, or of seconds or milliseconds since 1970; None for anything else. A text without
-    a zone is UTC."""
-    try:
-        if isinstance(value, str) and value.strip():
-            parsed = datetime.fromisoformat(_FRACTION.sub(r".\1", value.strip()))
-            return parsed.astimezone(UTC) if parsed.tzinfo else parsed.replace(tzinfo=UTC)
-        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
-            return datetime.fromtimestamp(value / 1_000 if value >= MILLISECONDS else value, UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
-    return None
 
 
 def metadata(value: Any, depth: int = 8) -> Any:

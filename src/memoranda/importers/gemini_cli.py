@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from memoranda.importers.fields import items, mapping, moment, name, objects, text
+from memoranda.importers.dates import moment, unread
+from memoranda.importers.fields import items, mapping, name, objects, text
 from memoranda.importers.sources import Source, each_file
 from memoranda.importers.values import Conversation, Item, Message, Skipped
 
@@ -70,12 +71,14 @@ def _chat(source: Source, file: str) -> Iterator[Item]:
             yield Skipped(kind="message", reason=reason, place=where)
             continue
         role, created = ROLES[value["type"]], moment(value.get("timestamp"))
+        yield from unread(where, value.get("timestamp"))
         messages.append(Message(id=own[:256], role=role, content=content, occurred_at=created))
     id_ = name(session.get("sessionId"))
     if id_ is None:
         yield Skipped(kind="conversation", reason="has no sessionId", place=file, failed=True)
     elif messages:
         started, title = moment(session.get("startTime")), name(session.get("summary"))
+        yield from unread(file, session.get("startTime"))
         yield Conversation(id=id_, place=file, messages=messages, title=title, started_at=started)
 
 

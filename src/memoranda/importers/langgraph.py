@@ -18,7 +18,7 @@ from typing import Any
 
 from memoranda.importers.databases import Remote, copied, databases
 from memoranda.importers.fields import mapping
-from memoranda.importers.mapping import Fields, entry
+from memoranda.importers.mapping import Fields, entry, has_text
 from memoranda.importers.postgres import columns, opened, rows
 from memoranda.importers.sources import Source, each_file
 from memoranda.importers.values import Item, Skipped
@@ -57,7 +57,7 @@ def _read_file(name: str, path: Path, fields: Fields) -> Iterator[Item]:
         with copied(path) as c:
             cursor = c.execute(f"SELECT prefix, key, value, created_at FROM {TABLE} ORDER BY prefix, key")
             for prefix, key, value, created in cursor:
-                yield _entry(prefix, key, value, created, fields)
+                yield from _entry(prefix, key, value, created, fields)
     except sqlite3.Error as exc:
         yield Skipped(kind="file", reason="is damaged", place=f"{name}: {exc}", failed=True)
 
@@ -73,27 +73,21 @@ def read_url(remote: Remote) -> Iterator[Item]:
         for row in rows(
             connection, f"SELECT prefix, key, value, created_at FROM {TABLE} ORDER BY prefix, key"
         ):
-            yield _entry(row["prefix"], row["key"], row["value"], row["created_at"], remote.fields)
+            yield from _entry(row["prefix"], row["key"], row["value"], row["created_at"], remote.fields)
 
 
-def _entry(prefix: str, key: str, value: Any, created: Any, fields: Fields) -> Item:
+def _entry(prefix: str, key: str, value: Any, created: Any, fields: Fields) -> Iterator[Item]:
     place = f"namespace {prefix}, key {key}"
     try:
         document = value if isinstance(value, dict) else json.loads(value)
     except (TypeError, ValueError, RecursionError) as exc:
-        return Skipped(kind="note", reason="is damaged", place=f"{place}: {exc}", failed=True)
+        yield Skipped(kind="note", reason="is damaged", place=f"{place}: {exc}", failed=True)
+        return
     payload = {
         "created_at": created.isoformat() if isinstance(created, datetime) else created,
         **mapping(document),
     }
     about = {"namespace": str(prefix).split("."), "key": key}
-    item = entry(f"{prefix}/{key}", payload, place, fields, **about)
-    if isinstance(item, Skipped):
-        item = entry(
-            f"{prefix}/{key}",
-            {"text": compact_json(document), "created_at": payload["created_at"]},
-            place,
-            {},
-            **about,
-        )
-    return item
+    if not has_text(payload, fields):
+        payload, fields = {"text": compact_json(document), "created_at": payload["created_at"]}, {}
+    yield from entry(f"{prefix}/{key}", payload, place, fields, **about)

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from memoranda.importers.fields import items, mapping, moment, name, named, objects, text
+from memoranda.importers.dates import moment, unread
+from memoranda.importers.fields import items, mapping, name, named, objects, text
 from memoranda.importers.json_stream import decoded
 from memoranda.importers.sources import Source, each_file, left_out
 from memoranda.importers.values import Conversation, Entry, Item, Message, Skipped
@@ -86,6 +87,7 @@ def _agent(agent: dict[str, Any], number: int, file: str) -> Iterator[Item]:
             continue
         own = name(message.get("id")) or str(position)
         created = moment(message.get("created_at"))
+        yield from unread(place, message.get("created_at"))
         messages.append(Message(id=own, role=message["role"], content=content, occurred_at=created))
     if messages:
         # Ids restart in every agent file, so the id is a digest of the agent's first message.

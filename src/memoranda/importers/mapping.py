@@ -4,14 +4,15 @@ frameworks."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from memoranda.errors import InvalidInput
+from memoranda.importers.dates import moment, unread
 from memoranda.importers.fields import mapping as object_of
-from memoranda.importers.fields import metadata, moment, name, named, text
+from memoranda.importers.fields import metadata, name, named, text
 from memoranda.importers.values import Entry, Item, Skipped
 from memoranda.text.hashing import digest
 
@@ -40,26 +41,33 @@ def parsed(pairs: Iterable[str]) -> dict[str, str]:
     return fields
 
 
-def entry(id_: str, payload: Mapping[str, Any], place: str, fields: Fields, **about: Any) -> Item:
+def has_text(payload: Mapping[str, Any], fields: Fields) -> bool:
+    """Return True if a record has a text, so that `entry` yields a memory."""
+    flat = _flat(payload)
+    return bool(text(flat.get(_text_field(flat, fields))))
+
+
+def entry(id_: str, payload: Mapping[str, Any], place: str, fields: Fields, **about: Any) -> Iterator[Item]:
     """A record as a memory. Its metadata are `about` and all fields that are not its text, date or owner."""
     flat = _flat(payload)
-    key = fields.get("text") or next((each for each in _TEXTS if text(flat.get(each))), "")
+    key = _text_field(flat, fields)
     content = text(flat.get(key))
     if not content:
-        return Skipped(kind="note", reason="has no text; name its field with --map text=FIELD", place=place)
+        yield Skipped(kind="note", reason="has no text; name its field with --map text=FIELD", place=place)
+        return
     used = {key, _NODE}
     owners: dict[str, str | None] = {}
     for what, keys in _OWNERS.items():
         owner = fields.get(what) or next((each for each in keys if name(flat.get(each))), "")
         owners[what] = name(flat.get(owner))
         used |= {owner}
-    dates = [fields["date"]] if "date" in fields else _DATES
-    when = next((date for each in dates if (date := moment(flat.get(each)))), None)
-    return Entry(
+    dates = [flat.get(each) for each in ([fields["date"]] if "date" in fields else _DATES)]
+    yield from unread(place, *dates)
+    yield Entry(
         id=digest(id_),
         place=place,
         content=content,
-        occurred_at=when,
+        occurred_at=moment(*dates),
         metadata=named(
             metadata({key: _plain(value) for key, value in flat.items() if key not in used} | about)
         ),
@@ -67,6 +75,10 @@ def entry(id_: str, payload: Mapping[str, Any], place: str, fields: Fields, **ab
         agent_id=owners["agent"],
         session_id=owners["session"],
     )
+
+
+def _text_field(flat: Mapping[str, Any], fields: Fields) -> str:
+    return fields.get("text") or next((each for each in _TEXTS if text(flat.get(each))), "")
 
 
 def _flat(payload: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import date, datetime, time
 from typing import Any, NamedTuple
 
-from memoranda.importers.fields import items, moment, name, text
+from memoranda.importers.fields import items, name, text
 
 MAX_FRONT_MATTER = 64 << 10
 MOST = 64
@@ -20,6 +19,7 @@ _FRONT_MATTER = re.compile(
     r"\A---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE
 )
 _LINK = re.compile(r"\[\[([^\[\]|#^\n]{1,256})[^\[\]\n]{0,256}\]\]")
+_LINKED = re.compile(r"^\s*\[\[([^\[\]|#^\n]+)[^\[\]\n]*\]\]\s*$")
 _TAG = re.compile(r"(?:^|(?<=\s))#([^\W\d_][\w/-]{0,99})")
 _CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 _OBSERVATION = re.compile(r"^\s*[-*]\s+\[([^\[\]()\s][^\[\]()]{0,99})\]\s+(\S.*)$", re.MULTILINE)
@@ -76,16 +76,10 @@ def links(body: str) -> list[str]:
     return list(dict.fromkeys(each.strip() for each in _LINK.findall(_CODE.sub(" ", body))))[:MOST]
 
 
-def created(note: Note) -> datetime | None:
-    """The date of the note, if its properties have one."""
-    for key in CREATED:
-        value = note.properties.get(key)
-        if isinstance(value, date) and not isinstance(value, datetime):
-            value = datetime.combine(value, time())
-        when = moment(value.isoformat() if isinstance(value, datetime) else text(value))
-        if when is not None:
-            return when
-    return None
+def dates(note: Note) -> list[Any]:
+    """The dates that its properties have, the one of the note first. A date may be a link to a daily note."""
+    values = (note.properties.get(key) for key in CREATED)
+    return [_LINKED.sub(r"\1", value) if isinstance(value, str) else value for value in values]
 
 
 def observations(body: str) -> Iterator[tuple[str, str]]:

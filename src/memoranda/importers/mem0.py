@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from memoranda.importers.fields import items, mapping, metadata, moment, name, named, objects, text
+from memoranda.importers.dates import moment, unread
+from memoranda.importers.fields import items, mapping, metadata, name, named, objects, text
 from memoranda.importers.sources import Source, each_file, left_out
 from memoranda.importers.values import Entry, Item, Skipped
 from memoranda.text.hashing import digest
@@ -56,21 +57,24 @@ def _read_file(source: Source, file: str) -> Iterator[Item]:
             yield Skipped(kind="memory", reason="is damaged", place=f"{place} {why}", failed=True)
         elif isinstance(record.value.get("results"), list):
             for number, each in enumerate(record.value["results"], 1):
-                yield _memory(mapping(each), f"{file}, memory {number}")
+                yield from _memory(mapping(each), f"{file}, memory {number}")
             for number, each in enumerate(items(record.value.get("relations")), 1):
                 yield _relation(mapping(each), f"{file}, relation {number}")
         else:
-            yield _memory(record.value, place)
+            yield from _memory(record.value, place)
 
 
-def _memory(value: dict[str, Any], place: str) -> Item:
+def _memory(value: dict[str, Any], place: str) -> Iterator[Item]:
     id_, content = name(value.get("id")), text(value.get("memory"))
     if id_ is None or not content:
-        return Skipped(
+        yield Skipped(
             kind="memory", reason=f"has no {'id' if content else 'memory'}", place=place, failed=True
         )
+        return
+    yield from unread(place, value.get("created_at"))
+    yield from unread(place, value.get("expiration_date"))
     categories = value.get("categories")
-    return Entry(
+    yield Entry(
         id=id_,
         place=place,
         content=content,

@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from memoranda.importers import markdown
+from memoranda.importers.dates import moment, unread
 from memoranda.importers.fields import items, named, text
 from memoranda.importers.markdown import Note
 from memoranda.importers.sources import Source, each_file, left_out
@@ -76,7 +77,9 @@ def _note(source: Source, file: str, *, graph: bool = False) -> Iterator[Item]:
     if not note.body:
         yield Skipped(kind="note", reason="has no text", place=file)
         return
-    created = markdown.created(note) or source.modified(file)
+    dates = markdown.dates(note)
+    yield from unread(file, *dates)
+    created = moment(*dates) or source.modified(file)
     aliases = [text(each) for each in items(note.properties.get("aliases")) if isinstance(each, str)]
     about: dict[str, Any] = named(
         {

@@ -14,7 +14,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from memoranda.importers.fields import items, mapping, moment, name, named, objects, text
+from memoranda.importers.dates import moment, unread
+from memoranda.importers.fields import items, mapping, name, named, objects, text
 from memoranda.importers.sources import Source, each_file, left_out
 from memoranda.importers.values import Conversation, Item, Message, Skipped
 
@@ -69,6 +70,7 @@ def _chat(value: dict[str, Any], id_: str, place: str) -> Iterator[Item]:
             yield Skipped(kind="message", reason="has no text", place=where)
         else:
             created = moment(each.get("timestamp"))
+            yield from unread(where, each.get("timestamp"))
             messages.append(Message(id=own, role=each["role"], content=content, occurred_at=created))
     path = {each.get("id") for each in shown if isinstance(each.get("id"), str)}
     for other in tree.keys() - path:
@@ -76,6 +78,7 @@ def _chat(value: dict[str, Any], id_: str, place: str) -> Iterator[Item]:
             kind="message", reason="is on a branch that was replaced", place=f"{place}, message {other}"
         )
     title = name(value.get("title")) or name(chat.get("title"))
+    yield from unread(place, value.get("created_at"))
     yield Conversation(
         id=id_, place=place, messages=messages, title=title,
         started_at=moment(value.get("created_at")), metadata=named({"models": _names(chat.get("models"))}),

@@ -7,7 +7,7 @@ column of vectors is not read: texts are embedded again.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from datetime import date
 from typing import Any
 
 from memoranda.errors import InvalidInput
@@ -52,7 +52,8 @@ def _entries(connection: Any, table: str, wanted: list[str], key: str, remote: R
     query = sql.SQL("SELECT {} FROM {}").format(names, sql.SQL(".").join(parts))
     for row in rows(connection, query):
         id_ = str(row.pop(key))
-        yield entry(f"{table}/{id_}", _payload(row), f"table {table}, row {id_}", remote.fields, table=table)
+        place = f"table {table}, row {id_}"
+        yield from entry(f"{table}/{id_}", _payload(row), place, remote.fields, table=table)
 
 
 def _payload(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -62,7 +63,7 @@ def _payload(row: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value, dict):
             payload = value | payload
         elif value is not None:
-            payload[name] = value.isoformat() if isinstance(value, datetime) else value
+            payload[name] = value.isoformat() if isinstance(value, date) else value
     return payload
 
 

@@ -61,7 +61,9 @@ def _read_file(source: Source, name: str) -> Iterator[Item]:
     try:
         with copied(path) as c:
             for number, (raw,) in enumerate(c.execute("SELECT point FROM points ORDER BY rowid"), 1):
-                yield _pickled(raw, f"collection {collection}, point {number}", collection, source.fields)
+                yield from _pickled(
+                    raw, f"collection {collection}, point {number}", collection, source.fields
+                )
     except sqlite3.Error as exc:
         yield Skipped(kind="file", reason="is damaged", place=f"{name}: {exc}", failed=True)
 
@@ -84,7 +86,7 @@ class _Reader(pickle.Unpickler):
         return type(name, (_Bag,), {})
 
 
-def _pickled(raw: Any, place: str, collection: str, fields: Fields) -> Item:
+def _pickled(raw: Any, place: str, collection: str, fields: Fields) -> Iterator[Item]:
     try:
         point = _Reader(io.BytesIO(raw)).load()
         state = mapping(mapping(getattr(point, "state", None)).get("__dict__"))
@@ -98,13 +100,15 @@ def _pickled(raw: Any, place: str, collection: str, fields: Fields) -> Item:
         KeyError,
         RecursionError,
     ) as exc:
-        return Skipped(kind="note", reason="is damaged", place=f"{place}: {exc}", failed=True)
+        yield Skipped(kind="note", reason="is damaged", place=f"{place}: {exc}", failed=True)
+        return
     if "id" not in state:
-        return Skipped(kind="note", reason="is damaged", place=f"{place}: has no id", failed=True)
-    return _point(state, place, collection, fields)
+        yield Skipped(kind="note", reason="is damaged", place=f"{place}: has no id", failed=True)
+        return
+    yield from _point(state, place, collection, fields)
 
 
-def _point(point: dict[str, Any], place: str, collection: str, fields: Fields) -> Item:
+def _point(point: dict[str, Any], place: str, collection: str, fields: Fields) -> Iterator[Item]:
     id_ = f"{collection}/{point['id']}"
     return entry(id_, mapping(point.get("payload")), place, fields, collection=collection)
 
@@ -138,7 +142,7 @@ def _scrolled(http: httpx.Client, remote: Remote, collection: str) -> Iterator[I
         asked = {"limit": PAGE, "with_payload": True, "with_vector": False, "offset": offset}
         result = _result(http.build_request("POST", path, json=asked), http, remote)
         for point in objects(result.get("points")):
-            yield _point(
+            yield from _point(
                 point, f"collection {collection}, point {point.get('id')}", collection, remote.fields
             )
         offset = result.get("next_page_offset")

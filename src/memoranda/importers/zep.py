@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from memoranda.importers.fields import items, mapping, metadata, moment, name, named, objects, text
+from memoranda.importers.dates import moment, unread
+from memoranda.importers.fields import items, mapping, metadata, name, named, objects, text
 from memoranda.importers.sources import Source, each_file, left_out
 from memoranda.importers.values import Entry, Item, Skipped
 
@@ -55,25 +56,30 @@ def _read_file(source: Source, file: str) -> Iterator[Item]:
             yield Skipped(kind="record", reason="is damaged", place=f"{place} {why}", failed=True)
             continue
         if not any(key in record.value for key in LISTS):
-            yield _part(record.value, place)
+            yield from _part(record.value, place)
             continue
         for key in LISTS:
             for number, part in enumerate(items(record.value.get(key)), 1):
-                yield _part(mapping(part), f"{place}, {key} {number}")
+                yield from _part(mapping(part), f"{place}, {key} {number}")
 
 
-def _part(part: dict[str, Any], place: str) -> Item:
+def _part(part: dict[str, Any], place: str) -> Iterator[Item]:
     id_ = name(part.get("uuid"))
+    content = text(part.get("fact")) or text(part.get("summary")) or text(part.get("content"))
     if id_ is None:
-        return Skipped(kind="record", reason="has no uuid", place=place, failed=True)
-    if text(part.get("fact")):
-        return _edge(part, id_, place)
-    content = text(part.get("summary")) or text(part.get("content"))
+        yield Skipped(kind="record", reason="has no uuid", place=place, failed=True)
+        return
     if not content:
-        return Skipped(kind="record", reason="has no text", place=place)
+        yield Skipped(kind="record", reason="has no text", place=place)
+        return
+    yield from unread(place, part.get("valid_at"), part.get("created_at"))
+    if text(part.get("fact")):
+        yield from unread(place, part.get("invalid_at"), part.get("expired_at"))
+        yield _edge(part, id_, place)
+        return
     if text(part.get("summary")) and text(part.get("name")):
         content = f"{text(part['name'])}: {content}"
-    return _entry(part, id_, place, content, {"fact", "content", "summary"})
+    yield _entry(part, id_, place, content, {"fact", "content", "summary"})
 
 
 def _edge(part: dict[str, Any], id_: str, place: str) -> Entry:
@@ -83,8 +89,8 @@ def _edge(part: dict[str, Any], id_: str, place: str) -> Entry:
         place=place,
         content=entry.content,
         kind="fact",
-        occurred_at=moment(part.get("valid_at")) or entry.occurred_at,
-        invalid_at=moment(part.get("invalid_at")) or moment(part.get("expired_at")),
+        occurred_at=entry.occurred_at,
+        invalid_at=moment(part.get("invalid_at"), part.get("expired_at")),
         metadata=entry.metadata,
         user_id=entry.user_id,
     )
@@ -96,7 +102,7 @@ def _entry(part: dict[str, Any], id_: str, place: str, content: str, used: set[s
         id=id_,
         place=place,
         content=content,
-        occurred_at=moment(part.get("valid_at")) or moment(part.get("created_at")),
+        occurred_at=moment(part.get("valid_at"), part.get("created_at")),
         metadata=named(metadata(left)),
         user_id=name(part.get("user_id")),
     )
