@@ -84,6 +84,31 @@ def test_chroma(tmp_path: Path) -> None:
         detected(tmp_path / "chroma")
 
 
+def test_the_document_and_the_own_date_of_a_record_of_chroma_come_first(tmp_path: Path) -> None:
+    folder = chroma_folder(tmp_path / "chroma")
+    with closing(sqlite3.connect(folder / "chroma.sqlite3")) as c, c:
+        c.executescript(
+            """
+            INSERT INTO embedding_metadata VALUES (1, 'text', 'A label', NULL, NULL, NULL),
+                (1, 'document', 'ledger.pdf', NULL, NULL, NULL), (1, 'date', '2019-03-03', NULL, NULL, NULL),
+                (2, 'date', '01/05/2024', NULL, NULL, NULL), (3, 'text', 'Text alone', NULL, NULL, NULL);
+            """
+        )
+    first, date, second, alone = read(folder)
+    assert isinstance(first, Entry)
+    assert (first.content, first.occurred_at) == ("The kettle is green.", datetime(2019, 3, 3, tzinfo=UTC))
+    own = {key: first.metadata[key] for key in ("text", "document", "created_at")}
+    assert own == {"text": "A label", "document": "ledger.pdf", "created_at": "2026-05-01 10:00:00"}
+    assert isinstance(date, Skipped)
+    assert (date.kind, date.place.endswith(": '01/05/2024'")) == ("date", True)
+    assert isinstance(second, Entry)
+    assert second.occurred_at == MAY
+    assert isinstance(alone, Entry)
+    assert alone.content == "Text alone"
+    mapped = read(folder, text="text")
+    assert [each.content for each in mapped if isinstance(each, Entry)] == ["A label", "Text alone"]
+
+
 def test_qdrant_folder(tmp_path: Path) -> None:
     client = pytest.importorskip("qdrant_client").QdrantClient(path=str(tmp_path / "q"))
     models = pytest.importorskip("qdrant_client.models")
@@ -244,7 +269,13 @@ def test_langgraph_in_sqlite(tmp_path: Path) -> None:
             "INSERT INTO store VALUES ('a.b', '2', '{\"theme\": \"dark\"}', '2026-05-01 10:00:00', NULL)"
         )
         c.execute("INSERT INTO store VALUES ('a.b', '3', 'no json', '2026-05-01 10:00:00', NULL)")
-    tea, dark, damaged = read(path)
+        for key, value in (
+            ("4", '{"text": "has a boat", "date": "2020-01-02"}'),
+            ("5", '{"date": "2020-01-02"}'),
+        ):
+            c.execute("INSERT INTO store VALUES ('a.b', ?, ?, '2026-05-01 10:00:00', NULL)", [key, value])
+    tea, dark, damaged, *dated = read(path)
+    assert [each.occurred_at for each in entries(dated)] == [datetime(2020, 1, 2, tzinfo=UTC)] * 2
     assert isinstance(tea, Entry)
     assert (tea.content, tea.occurred_at, tea.metadata["key"]) == ("likes tea", MAY, "1")
     assert isinstance(dark, Entry)

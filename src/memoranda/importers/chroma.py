@@ -16,12 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from memoranda.importers.databases import copied, databases
-from memoranda.importers.mapping import entry
+from memoranda.importers.fields import text
+from memoranda.importers.mapping import Fields, entry
 from memoranda.importers.sources import Source, each_file
 from memoranda.importers.values import Item, Skipped
 
 NAME = "chroma"
 TABLES = frozenset({"collections", "segments", "embeddings", "embedding_metadata"})
+PREFIX = "chroma:"
+DOCUMENT = f"{PREFIX}document"
 PAGE = 500
 _RECORDS = """
 SELECT e.id, c.name, e.embedding_id, e.created_at FROM embeddings e
@@ -60,8 +63,17 @@ def _records(source: Source, c: sqlite3.Connection, name: str) -> Iterator[Item]
             values = (string, whole, number, None if truth is None else bool(truth))
             metadata.setdefault(id_, {})[key] = next((each for each in values if each is not None), None)
         for id_, collection, given, created in rows:
-            payload = {key.removeprefix("chroma:"): value for key, value in metadata.get(id_, {}).items()}
             place = f"{name}, collection {collection}, record {given}"
-            payload.setdefault("created_at", created)
-            yield from entry(f"{collection}/{given}", payload, place, source.fields, collection=collection)
+            payload, fields = _record(metadata.get(id_, {}), source.fields)
+            yield from entry(f"{collection}/{given}", payload, place, fields, created, collection=collection)
         after = rows[-1][0]
+
+
+def _record(stored: dict[str, Any], fields: Fields) -> tuple[dict[str, Any], Fields]:
+    """The fields of a record, without the prefix of Chroma's own where the caller has none of that name, and the names
+    of fields: the text is the document if there is one."""
+    names = {key: key.removeprefix(PREFIX) for key in stored}
+    names |= {key: key for key, short in names.items() if short in stored}
+    if text(stored.get(DOCUMENT)):
+        fields = {"text": names[DOCUMENT], **fields}
+    return {names[key]: value for key, value in stored.items()}, fields

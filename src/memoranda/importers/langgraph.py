@@ -18,7 +18,7 @@ from typing import Any
 
 from memoranda.importers.databases import Remote, copied, databases
 from memoranda.importers.fields import mapping
-from memoranda.importers.mapping import Fields, entry, has_text
+from memoranda.importers.mapping import DATES, Fields, entry, has_text
 from memoranda.importers.postgres import columns, opened, rows
 from memoranda.importers.sources import Source, each_file
 from memoranda.importers.values import Item, Skipped
@@ -83,11 +83,10 @@ def _entry(prefix: str, key: str, value: Any, created: Any, fields: Fields) -> I
     except (TypeError, ValueError, RecursionError) as exc:
         yield Skipped(kind="note", reason="is damaged", place=f"{place}: {exc}", failed=True)
         return
-    payload = {
-        "created_at": created.isoformat() if isinstance(created, datetime) else created,
-        **mapping(document),
-    }
+    payload = mapping(document)
     about = {"namespace": str(prefix).split("."), "key": key}
+    inserted = created.isoformat() if isinstance(created, datetime) else created
     if not has_text(payload, fields):
-        payload, fields = {"text": compact_json(document), "created_at": payload["created_at"]}, {}
-    yield from entry(f"{prefix}/{key}", payload, place, fields, **about)
+        dates = {each: payload.get(each) for each in DATES}
+        payload, fields = {"text": compact_json(document), **dates}, {}
+    yield from entry(f"{prefix}/{key}", payload, place, fields, inserted, **about)

@@ -20,7 +20,7 @@ Fields = Mapping[str, str]
 """The names of fields by what they are: `NAMES`."""
 NAMES = ("table", "id", "text", "date", "user", "agent", "session")
 _TEXTS = ("text", "page_content", "document", "content", "memory", "data", "chunk", "body")
-_DATES = ("created_at", "timestamp", "date", "updated_at")
+DATES = ("created_at", "timestamp", "date", "updated_at")
 _OWNERS = {"user": ("user_id",), "agent": ("agent_id",), "session": ("run_id", "session_id")}
 _NODE = "_node_content"
 """The field in which LlamaIndex stores a node as JSON."""
@@ -47,8 +47,16 @@ def has_text(payload: Mapping[str, Any], fields: Fields) -> bool:
     return bool(text(flat.get(_text_field(flat, fields))))
 
 
-def entry(id_: str, payload: Mapping[str, Any], place: str, fields: Fields, **about: Any) -> Iterator[Item]:
-    """A record as a memory. Its metadata are `about` and all fields that are not its text, date or owner."""
+def entry(
+    id_: str,
+    payload: Mapping[str, Any],
+    place: str,
+    fields: Fields,
+    inserted_at: str | None = None,
+    **about: Any,
+) -> Iterator[Item]:
+    """A record as a memory. Its metadata are `about` and all fields that are not its text or owner. `inserted_at` is
+    its date if none of its fields has one."""
     flat = _flat(payload)
     key = _text_field(flat, fields)
     content = text(flat.get(key))
@@ -61,16 +69,15 @@ def entry(id_: str, payload: Mapping[str, Any], place: str, fields: Fields, **ab
         owner = fields.get(what) or next((each for each in keys if name(flat.get(each))), "")
         owners[what] = name(flat.get(owner))
         used |= {owner}
-    dates = [flat.get(each) for each in ([fields["date"]] if "date" in fields else _DATES)]
+    dates = [flat.get(each) for each in ([fields["date"]] if "date" in fields else DATES)]
     yield from unread(place, *dates)
+    left = {"created_at": inserted_at} | {each: value for each, value in flat.items() if each not in used}
     yield Entry(
         id=digest(id_),
         place=place,
         content=content,
-        occurred_at=moment(*dates),
-        metadata=named(
-            metadata({key: _plain(value) for key, value in flat.items() if key not in used} | about)
-        ),
+        occurred_at=moment(*dates, inserted_at),
+        metadata=named(metadata({each: _plain(value) for each, value in left.items()} | about)),
         user_id=owners["user"],
         agent_id=owners["agent"],
         session_id=owners["session"],
