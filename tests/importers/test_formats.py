@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import zipfile
 from collections import Counter
 from datetime import UTC, datetime
@@ -161,6 +162,40 @@ def test_words_of_users_of_claude_code_are_told_from_those_of_the_program(tmp_pa
     assert [each.content for each in conversation.messages] == [words for _, words in said if words]
     reasons = [each.reason for each in found if isinstance(each, Skipped)]
     assert reasons == ["is written by the program"] * 3
+
+
+def test_a_resumed_session_of_claude_code_is_not_read_twice(tmp_path: Path) -> None:
+    def lines(session: str, *records: tuple[str, str]) -> str:
+        return jsonl(
+            *(
+                {
+                    "type": "user",
+                    "sessionId": session,
+                    "uuid": uuid,
+                    "message": {"role": "user", "content": said},
+                }
+                for uuid, said in records
+            )
+        )
+
+    first, second = ("r1", "Plan the holiday"), ("r2", "In June")
+    files = {
+        "p/b.jsonl": lines("b", first, second),
+        "p/a.jsonl": lines("a", first, second, ("r3", "And trains?"), ("r1", "Another text")),
+        "p/c.jsonl": lines("c", first),
+    }
+    folder = packed(files, "folder", tmp_path / "projects")
+    for number, file in enumerate(files):
+        os.utime(folder / file, (1_700_000_000 + number, 1_700_000_000 + number))
+    found = items(folder, "claude-code")
+    assert [
+        (each.id, [message.content for message in each.messages])
+        for each in found
+        if isinstance(each, Conversation)
+    ] == [("b", ["Plan the holiday", "In June"]), ("a", ["And trains?", "Another text"])]
+    skipped = [(each.place, each.reason) for each in found if isinstance(each, Skipped)]
+    places = ["p/a.jsonl, line 1", "p/a.jsonl, line 2", "p/c.jsonl, line 1"]
+    assert skipped == [(place, "is repeated from an earlier record") for place in places]
 
 
 def test_gemini_cli(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -22,6 +23,7 @@ from memoranda.importers.fields import mapping, name, named, objects, text
 from memoranda.importers.json_stream import lines
 from memoranda.importers.sources import Source, each_file
 from memoranda.importers.values import Conversation, Entry, Item, Message, Skipped
+from memoranda.text.hashing import digest
 
 NAME = "claude-code"
 MAX_NOTE = 1 << 20
@@ -47,13 +49,21 @@ def matches(source: Source) -> bool:
 
 def read(source: Source) -> Iterator[Item]:
     """The conversations of all transcripts, and the notes of the projects."""
-    yield from each_file(_files(source), lambda file: _transcript(source, file))
+    seen: set[str] = set()
+    yield from each_file(_oldest_first(source), lambda file: _transcript(source, file, seen))
     notes = [each for each in source.names if _NOTE.search(each)]
     yield from each_file(notes, lambda file: _note(source, file))
 
 
 def _files(source: Source) -> list[str]:
     return [each for each in source.names if each.endswith(".jsonl")]
+
+
+def _oldest_first(source: Source) -> list[str]:
+    """The transcripts in the order of their last changes: a session that was resumed or forked into a new file is
+    repeated in it, and is read as a whole from the earlier one."""
+    never = datetime.min.replace(tzinfo=UTC)
+    return sorted(_files(source), key=lambda file: (source.modified(file) or never, file))
 
 
 def _is_record(value: dict[str, Any]) -> bool:
@@ -63,7 +73,7 @@ def _is_record(value: dict[str, Any]) -> bool:
     return isinstance(type_, str) and ("sessionId" in value or type_ == "file-history-snapshot")
 
 
-def _transcript(source: Source, file: str) -> Iterator[Item]:
+def _transcript(source: Source, file: str, seen: set[str]) -> Iterator[Item]:
     messages: list[Message] = []
     about: dict[str, Any] = {}
     session, title = "", ""
@@ -85,12 +95,17 @@ def _transcript(source: Source, file: str) -> Iterator[Item]:
                 yield Skipped(kind="record", reason=f"is of the type {kind[:40]}, not a message", place=place)
                 continue
             content, reason = _said(value)
+            own = name(value.get("uuid"))
+            mark = digest(own or text(place), content)
+            if not reason and mark in seen:
+                reason = "is repeated from an earlier record"
             if reason:
                 yield Skipped(kind="message", reason=reason, place=place)
                 continue
-            own = name(value.get("uuid")) or str(record.number)
+            seen.add(mark)
             created = moment(value.get("timestamp"))
             yield from unread(place, value.get("timestamp"))
+            own = own or str(record.number)
             messages.append(Message(id=own, role=value["type"], content=content, occurred_at=created))
     stem = PurePosixPath(file).stem
     id_ = stem if session in ("", stem) else f"{session}/{stem}"
