@@ -283,6 +283,20 @@ def test_langgraph_in_sqlite(tmp_path: Path) -> None:
     assert isinstance(damaged, Skipped)
 
 
+def test_langgraph_memories_of_langmem(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    wrapped = {"kind": "Memory", "content": {"content": "Ada likes tea", "mood": "sure"}, "user_id": "ada"}
+    profile = {"kind": "Profile", "content": {"age": 30}}
+    with closing(sqlite3.connect(path)) as c, c:
+        c.execute("CREATE TABLE store (prefix text, key text, value text, created_at TIMESTAMP)")
+        rows = [("m", "1", json.dumps(wrapped), None), ("m", "2", json.dumps(profile), None)]
+        c.executemany("INSERT INTO store VALUES (?, ?, ?, ?)", rows)
+    tea, age = entries(read(path))
+    assert (tea.content, tea.user_id) == ("Ada likes tea", "ada")
+    assert tea.metadata == {"kind": "Memory", "mood": "sure", "namespace": ["m"], "key": "1"}
+    assert json.loads(age.content) == profile
+
+
 def test_zep(tmp_path: Path) -> None:
     dates = {"created_at": "2026-05-02T00:00:00Z", "valid_at": "2026-05-01T10:00:00Z"}
     fact_edge = {"uuid": "e1", "name": "LIKES", "fact": "Ada likes tea", "source_node_uuid": "n1", **dates}

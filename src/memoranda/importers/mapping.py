@@ -85,7 +85,11 @@ def entry(
 
 
 def _text_field(flat: Mapping[str, Any], fields: Fields) -> str:
-    return fields.get("text") or next((each for each in _TEXTS if text(flat.get(each))), "")
+    return fields.get("text") or _text_key(flat)
+
+
+def _text_key(record: Mapping[str, Any]) -> str:
+    return next((each for each in _TEXTS if text(record.get(each))), "")
 
 
 def _flat(payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,7 +103,15 @@ def _flat(payload: Mapping[str, Any]) -> dict[str, Any]:
         except (msgspec.DecodeError, RecursionError):
             node = {}
         flat.setdefault("text", node.get("text"))
-    return flat
+    return flat if _text_key(flat) else _unwrapped(flat)
+
+
+def _unwrapped(flat: dict[str, Any]) -> dict[str, Any]:
+    """The fields with those of the object that stands in the place of the text, as in the memories of langmem."""
+    wrapped = next((each for each in _TEXTS if _text_key(object_of(flat.get(each)))), None)
+    if wrapped is None:
+        return flat
+    return {**flat[wrapped], **named({key: value for key, value in flat.items() if key != wrapped})}
 
 
 def _plain(value: Any) -> Any:
