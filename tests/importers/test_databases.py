@@ -23,6 +23,7 @@ from memoranda.importers.formats import FORMATS, detected, format_of
 from memoranda.importers.mapping import parsed
 from memoranda.importers.sources import Source
 from memoranda.importers.values import Entry, Item, Skipped
+from memoranda.text.hashing import digest
 
 MAY = datetime(2026, 5, 1, 10, tzinfo=UTC)
 
@@ -295,6 +296,17 @@ def test_langgraph_memories_of_langmem(tmp_path: Path) -> None:
     assert (tea.content, tea.user_id) == ("Ada likes tea", "ada")
     assert tea.metadata == {"kind": "Memory", "mood": "sure", "namespace": ["m"], "key": "1"}
     assert json.loads(age.content) == profile
+
+
+def test_langgraph_keys_with_slashes_have_ids_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    with closing(sqlite3.connect(path)) as c, c:
+        c.execute("CREATE TABLE store (prefix text, key text, value text, created_at TIMESTAMP)")
+        rows = [(*each, '{"text": "tea"}') for each in (("a", "b/c"), ("a/b", "c"), ("a", "b"))]
+        c.executemany("INSERT INTO store VALUES (?, ?, ?, NULL)", rows)
+    ids = {(*each.metadata["namespace"], each.metadata["key"]): each.id for each in entries(read(path))}
+    assert len({*ids.values()}) == 3
+    assert (ids["a", "b"], ids["a", "b/c"]) == (digest("a/b"), digest("a/b/c"))  # as ever
 
 
 def test_zep(tmp_path: Path) -> None:

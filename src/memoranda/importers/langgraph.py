@@ -22,6 +22,7 @@ from memoranda.importers.mapping import DATES, Fields, entry, has_text
 from memoranda.importers.postgres import columns, opened, rows
 from memoranda.importers.sources import Source, each_file
 from memoranda.importers.values import Item, Skipped
+from memoranda.text.hashing import digest
 from memoranda.text.json import compact_json
 
 NAME = "langgraph"
@@ -55,9 +56,10 @@ def _is_store(path: Path) -> bool:
 def _read_file(name: str, path: Path, fields: Fields) -> Iterator[Item]:
     try:
         with copied(path) as c:
+            seen: set[str] = set()
             cursor = c.execute(f"SELECT prefix, key, value, created_at FROM {TABLE} ORDER BY prefix, key")
             for prefix, key, value, created in cursor:
-                yield from _entry(prefix, key, value, created, fields)
+                yield from _entry(_id(prefix, key, seen), prefix, key, value, created, fields)
     except sqlite3.Error as exc:
         yield Skipped(kind="file", reason="is damaged", place=f"{name}: {exc}", failed=True)
 
@@ -70,13 +72,27 @@ def read_url(remote: Remote) -> Iterator[Item]:
     """
     with opened(remote) as connection:
         columns(connection, TABLE)
+        seen: set[str] = set()
         for row in rows(
             connection, f"SELECT prefix, key, value, created_at FROM {TABLE} ORDER BY prefix, key"
         ):
-            yield from _entry(row["prefix"], row["key"], row["value"], row["created_at"], remote.fields)
+            prefix, key = row["prefix"], row["key"]
+            id_ = _id(prefix, key, seen)
+            yield from _entry(id_, prefix, key, row["value"], row["created_at"], remote.fields)
 
 
-def _entry(prefix: str, key: str, value: Any, created: Any, fields: Fields) -> Iterator[Item]:
+def _id(prefix: str, key: str, seen: set[str]) -> str:
+    """The id of a row: namespace and key with a slash between them. Where an earlier row has that id, as `a/b` and `c`
+    after `a` and `b/c`, it is a digest of both."""
+    joined = f"{prefix}/{key}"
+    if joined in seen:
+        return digest(str(prefix), str(key))
+    if joined.count("/") > 1:
+        seen.add(joined)
+    return joined
+
+
+def _entry(id_: str, prefix: str, key: str, value: Any, created: Any, fields: Fields) -> Iterator[Item]:
     place = f"namespace {prefix}, key {key}"
     try:
         document = value if isinstance(value, dict) else json.loads(value)
@@ -89,4 +105,4 @@ def _entry(prefix: str, key: str, value: Any, created: Any, fields: Fields) -> I
     if not has_text(payload, fields):
         dates = {each: payload.get(each) for each in DATES}
         payload, fields = {"text": compact_json(document), **dates}, {}
-    yield from entry(f"{prefix}/{key}", payload, place, fields, inserted, **about)
+    yield from entry(id_, payload, place, fields, inserted, **about)
