@@ -314,10 +314,12 @@ def test_a_zip_bomb_is_reported(tmp_path: Path) -> None:
     ]
 
 
-def test_a_truncated_zip_file_is_an_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", [0.02, 0.5, 0.99])
+def test_a_truncated_zip_file_is_an_error_that_says_so(part: float, tmp_path: Path) -> None:
     path = write(sample("chatgpt"), tmp_path)
-    path.write_bytes(path.read_bytes()[:-30])
-    with pytest.raises(InvalidInput, match="no known format"):
+    raw = path.read_bytes()
+    path.write_bytes(raw[: int(len(raw) * part)])
+    with pytest.raises(InvalidInput, match=r"chatgpt\.zip is damaged: .* it may be cut short"):
         detected(path)
 
 

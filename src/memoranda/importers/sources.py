@@ -45,7 +45,7 @@ class Source:
                 raise InvalidInput(
                     "source", f"{path} cannot be read: it is not there; give the path of an export"
                 )
-            elif zipfile.is_zipfile(path):
+            elif _is_zip(path):
                 self._archive = Archive(path, LIMITS)
                 self.names = sorted(name for name in self._archive.names if not name.endswith("/"))
             else:
@@ -174,6 +174,12 @@ def left_out(source: Source, used: Iterable[str]) -> Iterator[Skipped]:
     """The files of an export with nothing to import."""
     for name in sorted({*source.names} - {*used}):
         yield Skipped(kind="file", reason="has nothing to import", place=name)
+
+
+def _is_zip(path: Path) -> bool:
+    """Return True for a zip file, also for one without its end, as a download that stopped leaves it."""
+    with path.open("rb") as file:
+        return file.read(4) == b"PK\x03\x04" or zipfile.is_zipfile(path)
 
 
 def _start(file: IO[bytes]) -> bytes:
