@@ -129,6 +129,26 @@ def test_claude_code(tmp_path: Path) -> None:
     assert conversations[0].metadata == {"cwd": "/home/ada/shop", "git_branch": "main"}
 
 
+def test_a_message_of_claude_of_an_unknown_type_has_its_text(tmp_path: Path) -> None:
+    blocks = [
+        [{"type": "voice_note", "title": "x"}],
+        [{"type": "tool_use"}],
+        [{"type": "voice_note"}, {"type": "thinking"}],
+    ]
+    messages = [
+        {"uuid": str(number), "sender": "human", "text": f"Words {number}", "content": content}
+        for number, content in enumerate(blocks)
+    ]
+    files = {"conversations.json": json.dumps([{"uuid": "c", "chat_messages": messages}])}
+    (*skipped, conversation) = items(packed(files, "file", tmp_path), "claude")
+    assert isinstance(conversation, Conversation)
+    assert [each.content for each in conversation.messages] == ["Words 0"]
+    assert [each.reason for each in skipped if isinstance(each, Skipped)] == [
+        "is a call of a tool",
+        "is reasoning of the model",
+    ]
+
+
 def test_words_of_users_of_claude_code_are_told_from_those_of_the_program(tmp_path: Path) -> None:
     opened = "<ide_opened_file>The user opened the file /secret/plan.md.</ide_opened_file>"
     command = "<command-message>review</command-message>\n<command-name>/review</command-name>\n"

@@ -102,14 +102,14 @@ def _conversation(value: dict[str, Any], place: str) -> Iterator[Item]:
 
 
 def _said(message: dict[str, Any]) -> tuple[str, str]:
-    """The text of a message, or the reason why there is none."""
+    """The text of a message, or the reason why there is none. `text` repeats the blocks, with placeholders for those of
+    tools; of blocks of unknown types it has the words."""
     blocks = list(objects(message.get("content")))
     said = [text(block.get("text")) for block in blocks if block.get("type") == "text"]
-    content = "\n\n".join(filter(None, said)) or ("" if blocks else text(message.get("text")))
-    if content:
-        return content, ""
-    reasons = (LEFT_OUT.get(text(block.get("type"))) for block in blocks)
-    return "", next(filter(None, reasons), "has no text")
+    left_out = (LEFT_OUT.get(text(block.get("type"))) for block in blocks)
+    reason = next(filter(None, left_out), None)
+    content = "\n\n".join(filter(None, said)) or (text(message.get("text")) if reason is None else "")
+    return content, "" if content else reason or "has no text"
 
 
 def _attachments(message: dict[str, Any], conversation: str, place: str) -> Iterator[Item]:
