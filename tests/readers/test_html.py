@@ -71,7 +71,16 @@ def test_what_is_seen(markup: str, expected: str) -> None:
     ("markup", "expected"),
     [
         ("<table><tr><th>a<th>b<tr><td>1<td>2</table>c", "a | b\n1 | 2\n\nc"),
-        ("<table><tr><td> a\n b </td><td></td><td>c</td><td></td></tr></table>", "a b | c"),
+        (
+            "<table><tr><td> a\n b <td><td>c<td></tr><tr><td>d<td>&nbsp;</td><td>e</table>",
+            "a b | c\nd | e",
+        ),
+        (
+            "<table><tr><th><th>Free<th>Pro<tr><td>Storage<td>10 GB<td>1 TB<tr><td>SSO<td><td>yes<tr><td><td></table>",
+            "| Free | Pro\nStorage | 10 GB | 1 TB\nSSO |  | yes",
+        ),
+        ("<table><tr><td><td>a<tr><td><td>b<p>c</p></table>", "a\nb c"),
+        ("<table><tr><td>a<td>b<tr><td><td>c<tr><td><h2>d</h2><tr><td><td>e</table>", "a | b\n| c\n\nd\n\ne"),
         ("<table><caption>d</caption><tr><td><p>a</p><p>b</p></td><td>c</td></tr></table>", "d\na b | c"),
         (
             "<table><tr><td>a<table><tr><td>b<td>c<tr><td>d</table></td><td>e</td></tr></table>",
@@ -79,6 +88,8 @@ def test_what_is_seen(markup: str, expected: str) -> None:
         ),
         ("<table><tr><td><h2>a</h2>b</td><td>c</td></tr></table>", "a\n\nb\n\nc"),
         ("<table><tr><td>a</td></tr>", "a"),
+        ("<table><tr><td>a<td>b</tr>c<tr><td>d<td>e</table>f", "a | b\nc\nd | e\n\nf"),
+        ("<table><tr><td>a<td>b</tr><table><tr><td>c<td>d</table></table>", "a | b\nc | d"),
         ("</td></tr></table><p>a</table>b", "a\n\nb"),
         ("<td>a<td>b", "a\nb"),
     ],

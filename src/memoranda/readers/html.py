@@ -88,8 +88,10 @@ class Cell(msgspec.Struct):
 
 
 class Table(msgspec.Struct):
-    """A table that is being read: the cells of its row, the last of which may be open."""
+    """A table that is being read: its rows that are not in the text yet, and the cells of the current row, the last of
+    which may be open."""
 
+    rows: list[list[str]] = []
     cells: list[Cell] = []
     open: bool = False
 
@@ -331,6 +333,7 @@ class Flow:
         self._runs.clear()
         self._broken.clear()
         if words and not words.isspace():
+            self._leave_rows()
             if level and len(words) <= LONGEST_HEADING:
                 self._emit(Block(" ".join(words.split()), level=level))
             elif exact:
@@ -362,6 +365,7 @@ class Flow:
         if len(self._tables) == DEEPEST_TABLE:
             self._deeper += 1
             return
+        self._leave_rows()
         self._tables.append(Table())
 
     def _end_table(self) -> None:
@@ -370,8 +374,7 @@ class Flow:
             self._end_block(wide=True)
         elif self._tables:
             self._end_cell(row=True)
-            self._tables.pop()
-            self._find_cell()
+            self._end_rows(self._tables.pop())
             self._end_lines()
         else:
             self._end_block(wide=True)
@@ -395,20 +398,35 @@ class Flow:
         table.open = False
         self._find_cell()
         if row and table.cells:
-            cells, table.cells = [cell for cell in table.cells if cell.blocks], []
-            self._end_row(cells)
+            self._end_row(table)
 
-    def _end_row(self, cells: list[Cell]) -> None:
+    def _end_row(self, table: Table) -> None:
         """End a row. A row of short cells is a line; a layout row is the content of its cells."""
-        if cells and all(map(_short, cells)):
-            line = table_line([" ".join(block.text for block in cell.blocks) for cell in cells])
-            self._cell.lines.append(line)
-            self._cell.table = True
+        cells, table.cells = table.cells, []
+        if all(map(_short, cells)):
+            table.rows.append([" ".join(block.text for block in cell.blocks) for cell in cells])
             return
+        self._end_rows(table)
         for cell in cells:
             for block in cell.blocks:
                 self._end_lines()
                 self._emit(block)
+
+    def _leave_rows(self) -> None:
+        """Keep what is in a table but in none of its cells behind the rows before it."""
+        if self._tables and not self._tables[-1].open:
+            self._end_rows(self._tables[-1])
+
+    def _end_rows(self, table: Table) -> None:
+        """Add the rows as lines. Empty cells keep the others in their columns; columns without text, which only make
+        room, are left out."""
+        self._find_cell()
+        used = sorted({at for row in table.rows for at, text in enumerate(row) if text})
+        lines = [table_line([row[at] for at in used if at < len(row)]) for row in table.rows]
+        table.rows.clear()
+        if lines := [line for line in lines if line]:
+            self._cell.lines += lines
+            self._cell.table = True
 
     def _find_cell(self) -> None:
         """Find the innermost open cell, which takes the text; outside of any, the document."""
