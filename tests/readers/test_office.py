@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memoranda.readers import more, odt, ole, pptx, rtf, sheets
+from memoranda.readers import detect, more, odt, ole, pptx, rtf, sheets
 from memoranda.readers.archive import Archive
 from memoranda.readers.base import Limits, Unreadable
 from memoranda.readers.body import Body, tidy
@@ -153,6 +153,41 @@ def test_opendocument_headings_tables_spaces_and_notes(zipped: Zipped) -> None:
     read = odt.read(zipped(opendocument(body)), Limits())
     assert read.text == "Part\n\na  b goes\non\n\nbelow\n\nx | y"
     assert [(h.text, h.level, h.start) for h in read.headings] == [("Part", 2, 0)]
+
+
+def frame(content: str, place: str = "") -> str:
+    return f'<text:frame text:class="{place}">{content}</text:frame>'
+
+
+def box(*paragraphs: str, place: str = "") -> str:
+    lines = "".join(f"<text:p>{text}</text:p>" for text in paragraphs)
+    return frame(f"<text:text-box>{lines}</text:text-box>", place)
+
+
+def test_boxes_that_no_paragraph_follows_stand_where_they_are(zipped: Zipped) -> None:
+    body = f"{box('first')}<text:p>host{box('boxed')} goes on</text:p>{box('last')}"
+    assert odt.read(zipped(opendocument(body)), Limits()).text == "first\n\nhost goes on\n\nboxed\n\nlast"
+
+
+def test_opendocument_slides_are_pages_with_title_boxes_tables_and_notes(zipped: Zipped) -> None:
+    bullets = "".join(f"<text:list-item><text:p>{text}</text:p></text:list-item>" for text in ("one", "two"))
+    cells = "".join(f"<table:table-cell><text:p>{text}</text:p></table:table-cell>" for text in "ab")
+    body = (
+        "<text:page>"
+        + frame(f"<text:text-box><text:list>{bullets}</text:list></text:text-box>", "outline")
+        + frame(f"<table:table><table:table-row>{cells}</table:table-row></table:table>")
+        + "<text:custom-shape><text:p>drawn</text:p></text:custom-shape>"
+        + box("All about", "tea", place="title")
+        + f"<text:notes>{box('Say hello', place='notes')}{box('7', place='page-number')}</text:notes></text:page>"
+        + f"<text:page>{box('footer', place='footer')}</text:page>"
+        + f"<text:page>{box('End', place='title')}{box('', place='subtitle')}</text:page>"
+    )
+    read = odt.read(zipped(opendocument(body) | {"mimetype": detect.ODP}), Limits())
+    assert read.text == "All about tea\n\none\ntwo\na | b\n\ndrawn\n\nSay hello\n\nEnd"
+    end = read.text.index("End")
+    assert [(page.number, page.start) for page in read.pages] == [(1, 0), (2, end), (3, end)]
+    assert [(h.text, h.level, h.start) for h in read.headings] == [("All about tea", 1, 0), ("End", 1, end)]
+    assert (read.title, read.media_type) == ("All about tea", detect.ODP)
 
 
 def test_a_locked_opendocument_says_so(zipped: Zipped) -> None:

@@ -23,6 +23,8 @@ _EVENTS = (
     *_ASIDES,
     *_UNSEEN,
 )
+_MARGINS = {"header", "footer", "date-time", "page-number"}
+"""Frames of a slide that are no content of it."""
 _MOST_SPACES = 100
 
 
@@ -37,7 +39,10 @@ class Block(msgspec.Struct):
 
 
 def read(path: Path, limits: Limits) -> Document:
-    """Return the body, with notes and comments after their paragraphs; then headers and footers, each once."""
+    """Return the body, with notes, comments and text boxes after their paragraphs; then headers and footers, each once.
+
+    A slide is a page: its title as a heading, its boxes and tables, its notes.
+    """
     with Archive(path, limits) as archive:
         media_type = _media_type(archive)
         body = Body(limits)
@@ -66,12 +71,13 @@ class Flow:
         self._after: list[Block] = []
         self._parents: dict[str, str] = {}
         self._items = 0
+        self._paragraphs = 0
         self._unseen = 0
 
     def blocks(self, archive: Archive) -> Iterator[Block]:
         with archive.open(CONTENT) as file:
             for event, kind, element in walk(file, CONTENT, _EVENTS):
-                if kind in ("tracked-changes", "ruby-text"):
+                if _is_hidden(kind, element):
                     self._unseen += 1 if event == "start" else -1
                 if event == "start":
                     if not self._unseen:
@@ -87,19 +93,23 @@ class Flow:
     def _start(self, kind: str) -> None:
         if kind == "table-row":
             self._rows.append([])
-        elif kind in _ASIDES or kind in ("table-cell", "covered-table-cell"):
+        elif kind in ("page", *_ASIDES, "table-cell", "covered-table-cell"):
             self._open.append([])
         elif kind == "list-item":
             self._items += 1
-        elif kind == "page":
-            self._done.append(Block("", page=True))
+        elif kind in ("p", "h"):
+            self._paragraphs += 1
 
     def _end(self, kind: str, element: Element) -> None:
         if kind in ("p", "h"):
+            self._paragraphs -= 1
             self._paragraph(kind, element)
         elif kind in _ASIDES:
-            self._after.extend(self._open.pop())
-            element.clear(keep_tail=True)
+            self._aside(element)
+        elif kind == "page":
+            blocks = sorted(self._open.pop(), key=lambda block: not block.is_title)
+            self._put([Block("", page=True), *blocks])
+            self._leave(element)
         elif kind in ("table-cell", "covered-table-cell"):
             cell = self._open.pop()
             if self._rows:
@@ -121,6 +131,18 @@ class Flow:
         else:
             forget(element)
 
+    def _aside(self, element: Element) -> None:
+        """Process a note, comment or box. One in a paragraph follows it; one in the frame of a title is a heading."""
+        blocks = self._open.pop()
+        if attribute(element.getparent(), "class") == "title":
+            words = " ".join(block.text for block in blocks)
+            blocks = [Block(words, level=1, is_title=True)] if words else []
+        if self._paragraphs:
+            self._after.extend(blocks)
+        else:
+            self._put(blocks)
+        element.clear(keep_tail=True)
+
     def _paragraph(self, kind: str, element: Element) -> None:
         text = _text(element)
         if text.strip():
@@ -134,6 +156,12 @@ class Flow:
             after, self._after = self._after, []
             self._put(after)
         self._leave(element)
+
+
+def _is_hidden(kind: str, element: Element) -> bool:
+    return kind in ("tracked-changes", "ruby-text") or (
+        kind == "frame" and attribute(element, "class") in _MARGINS
+    )
 
 
 def _row(cells: list[list[Block]]) -> list[Block]:
