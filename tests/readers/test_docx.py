@@ -102,6 +102,30 @@ def test_tables_are_lines_and_layout_tables_are_not(make: Make) -> None:
     )
 
 
+def test_merged_cells_keep_the_others_in_their_columns(make: Make) -> None:
+    def cell(text: str, properties: str = "") -> str:
+        return f"<w:tcPr>{properties}</w:tcPr>{p(text)}"
+
+    two = '<w:gridSpan w:val="2"/>'
+    body = table(
+        (cell("Name", '<w:vMerge w:val="restart"/>'), cell("2023", two), cell("2024", two)),
+        (cell("", "<w:vMerge/>"), *map(p, ("H1", "H2", "H1", "H2"))),
+        (*map(p, ("", "1", "", "", "4")),),
+        (p(""), p("3")),
+        (cell("All", two), p("5")),
+        (p(""), p("A heading", "", '<w:outlineLvl w:val="1"/>')),
+        (p(""), p("b") + p("c")),
+    ).replace(
+        f"<w:tr><w:tc>{p('')}</w:tc><w:tc>{p('3')}",
+        f'<w:tr><w:trPr><w:gridBefore w:val="2"/></w:trPr><w:tc>{p("3")}',
+    )
+    read = docx.read(make(body), Limits())
+    assert read.text == (
+        "Name | 2023 |  | 2024\nName | H1 | H2 | H1 | H2\n| 1 |  |  | 4\n|  | 3\nAll |  | 5\n\nA heading\n\nb\n\nc"
+    )
+    assert [heading.text for heading in read.headings] == ["A heading"]
+
+
 def test_text_boxes_come_once_and_after_their_paragraph(make: Make) -> None:
     box = f"<v:s><w:txbxContent>{p('boxed')}</w:txbxContent></v:s>"
     twice = f"<mc:AlternateContent><mc:Choice>{box}</mc:Choice><mc:Fallback>{box}</mc:Fallback></mc:AlternateContent>"

@@ -88,6 +88,22 @@ def test_what_is_seen(markup: str, expected: str) -> None:
         ),
         ("<table><tr><td><h2>a</h2>b</td><td>c</td></tr></table>", "a\n\nb\n\nc"),
         ("<table><tr><td>a</td></tr>", "a"),
+        (
+            "<table><tr><th>Region<th>City<th>Sales<tr><td rowspan=2>North<td>Oslo<td>10<tr><td>Bergen<td>20"
+            "<tr><td>South<td>Rome<td>5</table>",
+            "Region | City | Sales\nNorth | Oslo | 10\nNorth | Bergen | 20\nSouth | Rome | 5",
+        ),
+        (
+            "<table><tr><th ROWSPAN='2'>Name<th colspan=\"2\">2023<th colspan=2>2024<tr><td>H1<td>H2<td>H1<td>H2"
+            "<tr><td>A<td>1<td>2<td>3<td>4</table>",
+            "Name | 2023 |  | 2024\nName | H1 | H2 | H1 | H2\nA | 1 | 2 | 3 | 4",
+        ),
+        (
+            "<table><tr><td>a<td>b<td rowspan=3>c<tr><td>d<tr><td data-rowspan=2 rowspan=0>e<td>f"
+            "<tr><td>g<td>h<td>i</table>",
+            "a | b | c\nd |  | c\ne | f | c\ng | h | i",
+        ),
+        ("<table><tr><td rowspan=2>" + "a" * 81 + "<td>b<tr><td>c</table>", "a" * 81 + " | b\n| c"),
         ("<table><tr><td>a<td>b</tr>c<tr><td>d<td>e</table>f", "a | b\nc\nd | e\n\nf"),
         ("<table><tr><td>a<td>b</tr><table><tr><td>c<td>d</table></table>", "a | b\nc | d"),
         ("</td></tr></table><p>a</table>b", "a\n\nb"),
@@ -192,6 +208,7 @@ def test_any_markup_is_read_and_headings_stand_where_they_say(pieces: list[str])
 LONG: list[tuple[int, Callable[[int], str]]] = [
     (80_000, lambda n: "<div>" * n + "x"),
     (10_000, lambda n: "<table><tr><td>" * n + "x"),
+    (2_000, lambda n: "<table>" + "<tr><td rowspan=9999 colspan=9999>x<td>y" * n),
     (10_000, lambda n: "<ul><li>" * n + "x"),
     (10_000, lambda n: "<h1>" * n + "x"),
     (10_000, lambda n: "<nav>" * n + "x"),

@@ -83,6 +83,23 @@ def test_slides_in_the_order_shown_with_title_table_and_notes(zipped: Zipped) ->
         pptx.read(path, Limits(pages=1))
 
 
+def test_merged_cells_of_a_slide(zipped: Zipped) -> None:
+    def cell(text: str, merge: str = "") -> str:
+        return f"<a:tc {merge}><a:txBody><a:p><a:r><a:t>{text}</a:t></a:r></a:p></a:txBody></a:tc>"
+
+    rows = (
+        cell("North", 'rowSpan="2"') + cell("Both", 'gridSpan="2"') + cell("", 'hMerge="1"'),
+        cell("", 'vMerge="1"') + cell("1") + cell("2"),
+    )
+    table = f"<a:tbl>{''.join(f'<a:tr>{row}</a:tr>' for row in rows)}</a:tbl>"
+    members = {
+        "ppt/presentation.xml": presentation("slide_1"),
+        "ppt/_rels/presentation.xml.rels": links(slide_1="slides/s1.xml"),
+        "ppt/slides/s1.xml": slide(table),
+    }
+    assert pptx.read(zipped(members), Limits()).text == "North | Both\nNorth | 1 | 2"
+
+
 def workbook(zipped: Zipped, *names: str, **cells: str) -> Path:
     """A workbook of sheets, each given as its rows' XML."""
     ids = "".join(f'<sheet name="{n}" sheetId="{i}" r:id="worksheet_{i}"/>' for i, n in enumerate(names, 1))
@@ -188,6 +205,22 @@ def test_opendocument_slides_are_pages_with_title_boxes_tables_and_notes(zipped:
     assert [(page.number, page.start) for page in read.pages] == [(1, 0), (2, end), (3, end)]
     assert [(h.text, h.level, h.start) for h in read.headings] == [("All about tea", 1, 0), ("End", 1, end)]
     assert (read.title, read.media_type) == ("All about tea", detect.ODP)
+
+
+def test_merged_cells_of_opendocument_keep_the_others_in_their_columns(zipped: Zipped) -> None:
+    def cell(text: str = "", kind: str = "table-cell", **numbers: int) -> str:
+        said = "".join(f' table:number-{name.replace("_", "-")}="{n}"' for name, n in numbers.items())
+        return f"<table:{kind}{said}>{f'<text:p>{text}</text:p>' if text else ''}</table:{kind}>"
+
+    covered = cell("hidden", "covered-table-cell")
+    rows = (
+        cell("Region", rows_spanned=2) + cell("Sales", columns_spanned=2) + covered + cell("Staff"),
+        covered + cell("2023") + cell("2024") + cell("2024"),
+        cell("North") + cell(columns_repeated=2) + cell("7"),
+    )
+    lines = "".join(f"<table:table-row>{row}</table:table-row>" for row in rows)
+    text = odt.read(zipped(opendocument(f"<table:table>{lines}</table:table>")), Limits()).text
+    assert text == "Region | Sales |  | Staff\nRegion | 2023 | 2024 | 2024\nNorth |  |  | 7"
 
 
 def test_a_locked_opendocument_says_so(zipped: Zipped) -> None:

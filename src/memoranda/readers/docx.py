@@ -16,7 +16,8 @@ import msgspec
 from memoranda.readers import office
 from memoranda.readers.archive import Archive
 from memoranda.readers.base import Document, Limits, Unreadable
-from memoranda.readers.body import LINE, PARAGRAPH, Body, table_line
+from memoranda.readers.body import LINE, PARAGRAPH, Body
+from memoranda.readers.grid import Cell, Grid
 from memoranda.readers.numbering import Numbering
 from memoranda.readers.xml import Element, attribute, forget, parse, walk
 
@@ -25,7 +26,7 @@ FLAT = "application/vnd.ms-word.xml"
 BODY_TEXT = 9
 """The outline level of body text; 0 is the highest heading."""
 
-_EVENTS = ("p", "tr", "tc", "txbxContent", "Fallback", "moveFrom", "rt")
+_EVENTS = ("p", "tbl", "tr", "tc", "txbxContent", "Fallback", "moveFrom", "rt")
 _NOTES = ("footnoteReference", "endnoteReference", "commentReference")
 _SAYING = tuple(f"{{*}}{name}" for name in ("t", "tab", "ptab", "br", "cr", "noBreakHyphen", "sym", *_NOTES))
 _FIXED = {"ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
@@ -104,7 +105,8 @@ class Flow:
         self._asides = asides
         self._done: list[Block] = []
         self._open: list[list[Block]] = []
-        self._rows: list[list[list[Block]]] = []
+        self._tables: list[Grid] = []
+        self._rows: list[list[tuple[list[Block], Cell]]] = []
         self._boxed: list[Block] = []
         self._twice = 0
 
@@ -126,6 +128,8 @@ class Flow:
     def _start(self, kind: str) -> None:
         if kind == "tr":
             self._rows.append([])
+        elif kind == "tbl":
+            self._tables.append(Grid())
         elif kind in ("tc", "txbxContent"):
             self._open.append([])
 
@@ -133,17 +137,31 @@ class Flow:
         if kind == "p":
             self._paragraph(element)
         elif kind == "tc":
-            cell = self._open.pop()
+            blocks = self._open.pop()
             if self._rows:
-                self._rows[-1].append(cell)
+                self._rows[-1].append((blocks, _cell(blocks, element.find("{*}tcPr"))))
+        elif kind == "tbl":
+            self._tables.pop()
         elif kind == "txbxContent":
             self._boxed.extend(self._open.pop())
         elif kind == "tr":
-            self._put(_row(self._rows.pop()))
+            self._row(self._rows.pop(), element)
             if self._open:
                 element.clear()
             else:
                 forget(element)
+
+    def _row(self, row: list[tuple[list[Block], Cell]], element: Element) -> None:
+        """Put a row as a line; a heading, or paragraphs that the table only places, unchanged."""
+        before = _number(office.value(element.find("{*}trPr/{*}gridBefore")), 0)
+        skipped = [Cell([], before)] if before else []
+        grid = self._tables[-1] if self._tables else Grid()
+        line = grid.line([*skipped, *(cell for _, cell in row)])
+        blocks = [block for blocks, _ in row for block in blocks]
+        if line is None or (len(blocks) == 1 and blocks[0].level):
+            self._put(blocks)
+        elif line:
+            self._put([Block(line, line=True)])
 
     def _put(self, blocks: list[Block]) -> None:
         (self._open[-1] if self._open else self._done).extend(blocks)
@@ -183,13 +201,13 @@ class Flow:
         return self._numbering.next(list_id, _number(level, 0)) if list_id else ""
 
 
-def _row(cells: list[list[Block]]) -> list[Block]:
-    """Return a row as a line; if only one cell has text, its paragraphs unchanged, since such tables are for layout."""
-    filled = [cell for cell in cells if cell]
-    if len(filled) == 1:
-        return filled[0]
-    line = table_line([" ".join(block.text for block in cell) for cell in cells])
-    return [Block(line, line=True)] if line else []
+def _cell(blocks: list[Block], properties: Element) -> Cell:
+    paragraphs = [block.text for block in blocks]
+    if properties is None:
+        return Cell(paragraphs)
+    merge = properties.find("{*}vMerge")
+    rows = 1 if merge is None or office.value(merge) == "restart" else 0
+    return Cell(paragraphs, _number(office.value(properties.find("{*}gridSpan")), 1), rows)
 
 
 def _text(paragraph: Element) -> tuple[str, list[str]]:

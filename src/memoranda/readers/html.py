@@ -15,7 +15,10 @@ import msgspec
 
 from memoranda.readers.base import Document, Limits, Unreadable
 from memoranda.readers.body import Body, table_line, tidy
+from memoranda.readers.grid import Cell as Place
+from memoranda.readers.grid import Grid
 from memoranda.readers.plain import clean
+from memoranda.readers.xml import whole_number
 from memoranda.text.decoding import NotText, decoded
 
 MEDIA_TYPE = "text/html"
@@ -35,6 +38,10 @@ _COMMENT_END = re.compile(r"--!?>")
 _CHARSET = re.compile(
     rb"<meta[^>]+?charset\s*=\s*[\"']?\s*([\w.:-]+)|<\?xml[^>]+?encoding\s*=\s*[\"']([\w.:-]+)", re.IGNORECASE
 )
+_ATTRIBUTES = {
+    name: re.compile(rf"[\s\"'/]{name}\s*=\s*[\"']?\s*([^\s\"'>]*)", re.IGNORECASE)
+    for name in ("colspan", "rowspan")
+}
 _XHTML = re.compile(r"\s*<\?xml|<html[^>]+xmlns\s*=", re.IGNORECASE)
 
 _RAW = {"script", "style", "xmp", "iframe", "noembed", "noframes", "title", "textarea"}
@@ -80,11 +87,13 @@ class Block(msgspec.Struct):
 
 class Cell(msgspec.Struct):
     """The content of a table cell, or of the document outside of tables: blocks, and the lines of the one in
-    progress."""
+    progress; and how many columns and rows the cell takes."""
 
     blocks: list[Block] = []
     lines: list[str] = []
     table: bool = False
+    columns: int = 1
+    rows: int = 1
 
 
 class Table(msgspec.Struct):
@@ -94,6 +103,7 @@ class Table(msgspec.Struct):
     rows: list[list[str]] = []
     cells: list[Cell] = []
     open: bool = False
+    grid: Grid = msgspec.field(default_factory=Grid)
 
 
 def read(path: Path, limits: Limits) -> Document:
@@ -194,7 +204,7 @@ class Flow:
             return at if empty else self._raw(name, at)
         if name in self._unseen and not empty:
             return self._past(name, at)
-        self._open(name)
+        self._open(name, token[0])
         if empty:
             self._close(name)
         return at
@@ -255,7 +265,7 @@ class Flow:
         del self._runs[length:]
         return end
 
-    def _open(self, name: str) -> None:
+    def _open(self, name: str, tag: str) -> None:
         if name == "br":
             self._line()
         elif name in _HEADINGS:
@@ -272,8 +282,10 @@ class Flow:
         elif name == "table":
             self._end_block(wide=True)
             self._begin_table()
-        elif name in ("tr", "td", "th"):
-            self._begin_cell(row=name == "tr")
+        elif name == "tr":
+            self._end_cell(row=True)
+        elif name in ("td", "th"):
+            self._begin_cell(_number(tag, "colspan"), _number(tag, "rowspan"))
         else:
             self._boundary(name)
 
@@ -379,12 +391,11 @@ class Flow:
         else:
             self._end_block(wide=True)
 
-    def _begin_cell(self, row: bool) -> None:
-        """Begin a row, or a cell in it."""
-        self._end_cell(row)
-        if not row and self._tables and not self._deeper:
+    def _begin_cell(self, columns: int, rows: int) -> None:
+        self._end_cell(row=False)
+        if self._tables and not self._deeper:
             table = self._tables[-1]
-            table.cells.append(Cell())
+            table.cells.append(Cell(columns=columns, rows=max(1, rows)))
             table.open = True
             self._find_cell()
 
@@ -403,8 +414,12 @@ class Flow:
     def _end_row(self, table: Table) -> None:
         """End a row. A row of short cells is a line; a layout row is the content of its cells."""
         cells, table.cells = table.cells, []
-        if all(map(_short, cells)):
-            table.rows.append([" ".join(block.text for block in cell.blocks) for cell in cells])
+        short = all(map(_short, cells))
+        row = table.grid.row(
+            [_place(cell) if short else Place([], cell.columns, cell.rows) for cell in cells]
+        )
+        if short:
+            table.rows.append(row)
             return
         self._end_rows(table)
         for cell in cells:
@@ -432,6 +447,16 @@ class Flow:
         """Find the innermost open cell, which takes the text; outside of any, the document."""
         opened = (table.cells[-1] for table in reversed(self._tables) if table.open)
         self._cell = next(opened, self._top)
+
+
+def _number(tag: str, name: str) -> int:
+    """Return the number that an attribute of a tag is; 1 if there is none."""
+    match = _ATTRIBUTES[name].search(tag)
+    return whole_number(match[1], 1) if match else 1
+
+
+def _place(cell: Cell) -> Place:
+    return Place([block.text for block in cell.blocks], cell.columns, cell.rows)
 
 
 def _short(cell: Cell) -> bool:

@@ -10,7 +10,8 @@ import msgspec
 from memoranda.readers import office
 from memoranda.readers.archive import Archive
 from memoranda.readers.base import Document, Limits, Unreadable
-from memoranda.readers.body import LINE, PARAGRAPH, Body, table_line
+from memoranda.readers.body import LINE, PARAGRAPH, Body
+from memoranda.readers.grid import MOST_COLUMNS, Cell, Grid
 from memoranda.readers.xml import Element, attribute, forget, local, parse, walk, whole_number
 
 TEXT = "application/vnd.oasis.opendocument.text"
@@ -19,12 +20,13 @@ CONTENT = "content.xml"
 _ASIDES = ("note", "annotation", "text-box")
 _UNSEEN = ("tracked-changes", "frame", "ruby-text", "forms", "variable-decls")
 _EVENTS = (
-    *("p", "h", "style", "page", "list-item", "table-row", "table-cell", "covered-table-cell"),
+    *("p", "h", "style", "page", "list-item", "table", "table-row", "table-cell", "covered-table-cell"),
     *_ASIDES,
     *_UNSEEN,
 )
 _MARGINS = {"header", "footer", "date-time", "page-number"}
 """Frames of a slide that are no content of it."""
+_SPANS = ("columns-spanned", "rows-spanned", "columns-repeated")
 _MOST_SPACES = 100
 
 
@@ -67,7 +69,8 @@ class Flow:
     def __init__(self) -> None:
         self._done: list[Block] = []
         self._open: list[list[Block]] = []
-        self._rows: list[list[list[Block]]] = []
+        self._tables: list[Grid] = []
+        self._rows: list[list[tuple[list[Block], Cell]]] = []
         self._after: list[Block] = []
         self._parents: dict[str, str] = {}
         self._items = 0
@@ -93,6 +96,8 @@ class Flow:
     def _start(self, kind: str) -> None:
         if kind == "table-row":
             self._rows.append([])
+        elif kind == "table":
+            self._tables.append(Grid())
         elif kind in ("page", *_ASIDES, "table-cell", "covered-table-cell"):
             self._open.append([])
         elif kind == "list-item":
@@ -110,12 +115,14 @@ class Flow:
             blocks = sorted(self._open.pop(), key=lambda block: not block.is_title)
             self._put([Block("", page=True), *blocks])
             self._leave(element)
-        elif kind in ("table-cell", "covered-table-cell"):
-            cell = self._open.pop()
-            if self._rows:
-                self._rows[-1].append(cell)
+        elif kind == "table-cell":
+            self._cell(self._open.pop(), element)
+        elif kind == "covered-table-cell":
+            self._open.pop()
+        elif kind == "table":
+            self._tables.pop()
         elif kind == "table-row":
-            self._put(_row(self._rows.pop()))
+            self._row(self._rows.pop())
             self._leave(element)
         elif kind == "list-item":
             self._items -= 1
@@ -130,6 +137,22 @@ class Flow:
             element.clear(keep_tail=True)
         else:
             forget(element)
+
+    def _cell(self, blocks: list[Block], element: Element) -> None:
+        columns, rows, times = (whole_number(attribute(element, f"number-{kind}"), 1) for kind in _SPANS)
+        if self._rows:
+            cell = Cell([block.text for block in blocks], columns, max(1, rows))
+            self._rows[-1] += [(blocks, cell)] * min(times, MOST_COLUMNS)
+
+    def _row(self, row: list[tuple[list[Block], Cell]]) -> None:
+        """Put a row as a line; a heading, or paragraphs that the table only places, unchanged."""
+        grid = self._tables[-1] if self._tables else Grid()
+        line = grid.line([cell for _, cell in row])
+        blocks = [block for blocks, _ in row for block in blocks]
+        if line is None or (len(blocks) == 1 and blocks[0].level):
+            self._put(blocks)
+        elif line:
+            self._put([Block(line, line=True)])
 
     def _aside(self, element: Element) -> None:
         """Process a note, comment or box. One in a paragraph follows it; one in the frame of a title is a heading."""
@@ -162,15 +185,6 @@ def _is_hidden(kind: str, element: Element) -> bool:
     return kind in ("tracked-changes", "ruby-text") or (
         kind == "frame" and attribute(element, "class") in _MARGINS
     )
-
-
-def _row(cells: list[list[Block]]) -> list[Block]:
-    """Return a row as a line; if only one cell has text, its paragraphs unchanged, since such tables are for layout."""
-    filled = [cell for cell in cells if cell]
-    if len(filled) == 1:
-        return filled[0]
-    line = table_line([" ".join(block.text for block in cell) for cell in cells])
-    return [Block(line, line=True)] if line else []
 
 
 def _text(element: Element) -> str:

@@ -8,6 +8,7 @@ from memoranda.readers import office
 from memoranda.readers.archive import Archive
 from memoranda.readers.base import Document, Limits
 from memoranda.readers.body import LINE, Body, too_many_pages
+from memoranda.readers.grid import Cell, Grid
 from memoranda.readers.xml import Element, attribute, local, parse
 
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
@@ -56,7 +57,8 @@ def _slide(archive: Archive, part: str, body: Body) -> None:
     shapes.sort(key=lambda shape: _place(shape) not in _TITLES)
     for shape in shapes:
         if local(shape) == "tbl":
-            body.rows([_cells(row) for row in shape.iter("{*}tr")])
+            grid = Grid()
+            body.rows([grid.row(_cells(row)) for row in shape.iter("{*}tr")])
         elif (place := _place(shape)) in _TITLES:
             body.heading(_text(shape), 1)
         elif place not in _MARGINS:
@@ -79,8 +81,12 @@ def _place(shape: Element) -> str:
     return "" if placeholder is None else attribute(placeholder, "type")
 
 
-def _cells(row: Element) -> list[str]:
-    return [_text(cell) for cell in row.iter("{*}tc")]
+def _cells(row: Element) -> list[Cell]:
+    """Return the cells of a row: there is one for each column, also of merged ones."""
+    return [
+        Cell([_text(cell)], rows=0 if cell.get("vMerge") in ("1", "true") else 1)
+        for cell in row.iter("{*}tc")
+    ]
 
 
 def _text(shape: Element) -> str:
