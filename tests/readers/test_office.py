@@ -100,6 +100,51 @@ def test_merged_cells_of_a_slide(zipped: Zipped) -> None:
     assert pptx.read(zipped(members), Limits()).text == "North | Both\nNorth | 1 | 2"
 
 
+def series(name: str, labels: str, values: str) -> str:
+    title = f"<c:tx><c:strRef><c:strCache>{points(name)}</c:strCache></c:strRef></c:tx>"
+    return f"<c:ser>{title}<c:cat>{labels}</c:cat><c:val><c:numRef>{values}</c:numRef></c:val></c:ser>"
+
+
+def points(*texts: str) -> str:
+    return "".join(f'<c:pt idx="{at}"><c:v>{text}</c:v></c:pt>' for at, text in enumerate(texts) if text)
+
+
+def numbers(form: str, *texts: str) -> str:
+    return f"<c:numCache><c:formatCode>{form}</c:formatCode>{points(*texts)}</c:numCache>"
+
+
+def test_charts_are_their_titles_and_a_line_for_each_series_with_its_values(zipped: Zipped) -> None:
+    years = numbers("General", "2022", "2023")
+    days = numbers('[Red]d"."mm\\.yyyy', "45292", "45292.5")
+    groups = f"<c:lvl>{points('H1', 'H2', 'H1')}</c:lvl><c:lvl>{points('2022', '', '2023')}</c:lvl>"
+    chart = (
+        f'<c:chartSpace xmlns:c="urn:c" xmlns:a="{A}"><c:title><a:p><a:r><a:t>Sales</a:t></a:r></a:p></c:title>'
+        + series("Revenue", years, numbers("General", "415", "0.41499999999999998"))
+        + series("Share", years, numbers("0.0%", "0.07", "0.5"))
+        + series("Daily", days, numbers('0" d"', "1", "2"))
+        + series("Half", f"<c:multiLvlStrCache>{groups}</c:multiLvlStrCache>", numbers("0", "1", "", "3"))
+        + series("Text", f"<c:strCache>{points('007', '008')}</c:strCache>", numbers("0", "", "#N/A"))
+        + "</c:chartSpace>"
+    )
+    members = {
+        "ppt/presentation.xml": presentation("slide_1"),
+        "ppt/_rels/presentation.xml.rels": links(slide_1="slides/s1.xml"),
+        "ppt/slides/s1.xml": slide(shape("Body")),
+        "ppt/slides/_rels/s1.xml.rels": links(chart="../charts/chart1.xml"),
+        "ppt/charts/chart1.xml": chart,
+    }
+    assert pptx.read(zipped(members), Limits()).text.splitlines() == [
+        "Body",
+        "",
+        "Sales",
+        "Revenue | 2022: 415 | 2023: 0.415",
+        "Share | 2022: 7% | 2023: 50%",
+        "Daily | 2024-01-01: 1 | 2024-01-01 12:00: 2",
+        "Half | 2022 H1: 1 | 2022 H2 | 2023 H1: 3",
+        "Text | 007 | 008: #N/A",
+    ]
+
+
 def workbook(zipped: Zipped, *names: str, **cells: str) -> Path:
     """A workbook of sheets, each given as its rows' XML."""
     ids = "".join(f'<sheet name="{n}" sheetId="{i}" r:id="worksheet_{i}"/>' for i, n in enumerate(names, 1))

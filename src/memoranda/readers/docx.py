@@ -73,8 +73,9 @@ def read(path: Path, limits: Limits) -> Document:
             for block in Flow(styles, numbering, asides).blocks(file, main):
                 title = title or (block.text if block.is_title else "")
                 _add(body, block)
-        for line in [*_margins(archive, links, styles), *office.drawn(archive, links)]:
-            body.add(line)
+        for text in _margins(archive, links, styles):
+            body.add(text)
+        body.add("\n".join(office.drawn(archive, links)))
         return body.document(MEDIA_TYPE, office.title(archive) or title)
 
 

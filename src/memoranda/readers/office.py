@@ -7,7 +7,8 @@ import re
 
 from memoranda.readers.archive import Archive
 from memoranda.readers.base import Unreadable
-from memoranda.readers.xml import attribute, local, parse
+from memoranda.readers.charts import series_line
+from memoranda.readers.xml import Element, attribute, local, parse
 
 _DRAWN = re.compile(r"/(?:chart\d*\.xml|chartEx\d*\.xml|data\d*\.xml)$")
 
@@ -58,18 +59,27 @@ def relations(archive: Archive, part: str) -> dict[str, tuple[str, str]]:
 
 
 def drawn(archive: Archive, links: dict[str, tuple[str, str]]) -> list[str]:
-    """Return the text of the charts and diagrams among a part's relations, a line for each paragraph and series."""
+    """Return the text of the charts and diagrams among a part's relations, a line for each paragraph, and for each
+    series with its values."""
     lines: list[str] = []
     for _, target in links.values():
         if not _DRAWN.search(target) or target not in archive:
             continue
-        for element in parse(archive, target).iter("{*}p", "{*}strCache"):
-            inner = "{*}t" if local(element) == "p" else "{*}v"
-            separator = "" if local(element) == "p" else ", "
-            line = separator.join(part.text or "" for part in element.iter(inner)).strip()
+        for element in parse(archive, target).iter("{*}p", "{*}ser", "{*}strCache"):
+            line = _drawn_line(element)
             if line and line not in lines:
                 lines.append(line)
     return lines
+
+
+def _drawn_line(element: Element) -> str:
+    if local(element) == "ser":
+        return series_line(element)
+    if local(element) == "p":
+        return "".join(part.text or "" for part in element.iter("{*}t")).strip()
+    if next(element.iterancestors("{*}ser"), None) is not None:
+        return ""
+    return ", ".join(part.text or "" for part in element.iter("{*}v")).strip()
 
 
 def value(element: object) -> str:
