@@ -54,6 +54,8 @@ def text(markup: str | bytes) -> str:
         ("<pre><div>a</div><div>b</div></pre>", "a\nb"),
         ("<ul><li>a<li>b<ul><li>c</ul><li>d</ul>e", "- a\n- b\n- c\n- d\n\ne"),
         ("<ol><li>a</li><li><p>b</p></li><li>c</li></ol>", "1. a\n\n2. b\n\n3. c"),
+        ("<ol start=12><li>a<li>b<li value='20'>c<li value=x>d</ol>", "12. a\n13. b\n20. c\n21. d"),
+        ("<ol type=A start=2><li>a<ol type='i'><li>b<li>c</ol><li>d</ol>", "B. a\ni. b\nii. c\nC. d"),
         ("<dl><dt>a<dd>b<dt>c<dd>d</dl>", "a\nb\nc\nd"),
         ("<textarea>a <b></textarea>", "a <b>"),
         ("<p>a\0b</p>" + "<p>words</p>" * 30, "ab" + "\n\nwords" * 30),

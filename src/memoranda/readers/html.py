@@ -17,6 +17,7 @@ from memoranda.readers.base import Document, Limits, Unreadable
 from memoranda.readers.body import Body, table_line, tidy
 from memoranda.readers.grid import Cell as Place
 from memoranda.readers.grid import Grid
+from memoranda.readers.numerals import numeral
 from memoranda.readers.plain import clean
 from memoranda.readers.xml import whole_number
 from memoranda.text.decoding import NotText, decoded
@@ -40,7 +41,7 @@ _CHARSET = re.compile(
 )
 _ATTRIBUTES = {
     name: re.compile(rf"[\s\"'/]{name}\s*=\s*[\"']?\s*([^\s\"'>]*)", re.IGNORECASE)
-    for name in ("colspan", "rowspan")
+    for name in ("colspan", "rowspan", "start", "value", "type")
 }
 _XHTML = re.compile(r"\s*<\?xml|<html[^>]+xmlns\s*=", re.IGNORECASE)
 
@@ -94,6 +95,13 @@ class Cell(msgspec.Struct):
     table: bool = False
     columns: int = 1
     rows: int = 1
+
+
+class Items(msgspec.Struct):
+    """The last number of an ordered list so far, and the form of its numbers: 1, a, A, i or I."""
+
+    count: int
+    form: str
 
 
 class Table(msgspec.Struct):
@@ -161,7 +169,7 @@ class Flow:
         self._deeper = 0
         self._level = 0
         self._exact = False
-        self._lists: list[int] = []
+        self._lists: list[Items | None] = []
         self._mark = ""
 
     def run(self) -> None:
@@ -275,10 +283,11 @@ class Flow:
             self._end_block(wide=True)
             self._exact = True
         elif name == "li":
-            self._item()
+            self._item(tag)
         elif name in _LISTS:
             self._end_block(wide=not self._lists)
-            self._lists.append(0 if name == "ol" else -1)
+            items = Items(_number(tag, "start") - 1, _attribute(tag, "type")) if name == "ol" else None
+            self._lists.append(items)
         elif name == "table":
             self._end_block(wide=True)
             self._begin_table()
@@ -324,14 +333,15 @@ class Flow:
         self._broken.append(" ".join("".join(self._runs).split()))
         self._runs.clear()
 
-    def _item(self) -> None:
+    def _item(self, tag: str) -> None:
         """Begin an item of a list: its mark precedes its text."""
         self._end_block()
-        if self._lists and self._lists[-1] >= 0:
-            self._lists[-1] += 1
-            self._mark = f"{self._lists[-1]}. "
-        else:
+        items = self._lists[-1] if self._lists else None
+        if items is None:
             self._mark = "- "
+            return
+        items.count = _number(tag, "value", items.count + 1)
+        self._mark = f"{numeral(items.count, items.form)}. "
 
     def _end_block(self, wide: bool = False) -> None:
         """End the current block: a line, and with `wide` the end of its paragraph."""
@@ -449,10 +459,14 @@ class Flow:
         self._cell = next(opened, self._top)
 
 
-def _number(tag: str, name: str) -> int:
-    """Return the number that an attribute of a tag is; 1 if there is none."""
+def _attribute(tag: str, name: str) -> str:
     match = _ATTRIBUTES[name].search(tag)
-    return whole_number(match[1], 1) if match else 1
+    return match[1] if match else ""
+
+
+def _number(tag: str, name: str, otherwise: int = 1) -> int:
+    """Return the number that an attribute of a tag is."""
+    return whole_number(_attribute(tag, name), otherwise)
 
 
 def _place(cell: Cell) -> Place:

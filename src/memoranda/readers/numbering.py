@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import msgspec
 
 from memoranda.readers.archive import Archive
+from memoranda.readers.numerals import numeral
 from memoranda.readers.office import value
 from memoranda.readers.xml import Element, attribute, parse, whole_number
 
 LEVELS = 9
 _PLACE = re.compile(r"%([1-9])")
-_ROMAN: tuple[tuple[int, str], ...] = (
-    *((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl")),
-    *((10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")),
-)
+_FORMS = {"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I", "decimalZero": "01"}
 
 
 class Level(msgspec.Struct):
@@ -63,7 +60,7 @@ class Numbering:
         def figure(place: re.Match[str]) -> str:
             at = int(place[1]) - 1
             shown = levels.get(at, Level())
-            return _FIGURES.get(shown.figures, str)(counts.get(at, shown.start))
+            return numeral(counts.get(at, shown.start), _FORMS.get(shown.figures, "1"))
 
         shown = _PLACE.sub(figure, this.text).strip()
         return f"{shown} " if shown else ""
@@ -89,31 +86,3 @@ def _levels(element: Element) -> dict[int, Level]:
                 text=value(level.find("{*}lvlText")),
             )
     return levels
-
-
-def letters(number: int) -> str:
-    """a, b, ..., z, aa, bb, ..., as Word counts."""
-    if number < 1:
-        return ""
-    times, letter = divmod(number - 1, 26)
-    return chr(ord("a") + letter) * min(times + 1, 9)
-
-
-def roman(number: int) -> str:
-    """i, ii, iii, iv, ..."""
-    if not 0 < number < 4000:
-        return str(number)
-    figures = ""
-    for size, figure in _ROMAN:
-        times, number = divmod(number, size)
-        figures += figure * times
-    return figures
-
-
-_FIGURES: dict[str, Callable[[int], str]] = {
-    "lowerLetter": letters,
-    "upperLetter": lambda number: letters(number).upper(),
-    "lowerRoman": roman,
-    "upperRoman": lambda number: roman(number).upper(),
-    "decimalZero": lambda number: f"{number:02}",
-}
