@@ -180,6 +180,25 @@ def test_lists_are_numbered_as_word_does(make: Make) -> None:
     assert text == "3. a\n3.i) b\n3.ii) c\n- dot\n4. d\n4.i) e\n\nnone"
 
 
+def test_a_list_may_define_a_level_for_itself(make: Make) -> None:
+    def level(at: int, figures: str, text: str) -> str:
+        return f'<w:lvl w:ilvl="{at}"><w:numFmt w:val="{figures}"/><w:lvlText w:val="{text}"/></w:lvl>'
+
+    definition = level(0, "decimal", "%1.") + level(1, "decimal", "%1.%2")
+    own = f'<w:lvlOverride w:ilvl="0">{level(0, "upperLetter", "(%1)")}</w:lvlOverride>'
+    numbering = (
+        f'<w:abstractNum w:abstractNumId="0">{definition}</w:abstractNum>'
+        '<w:num w:numId="1"><w:abstractNumId w:val="0"/></w:num>'
+        f'<w:num w:numId="2"><w:abstractNumId w:val="0"/>{own}</w:num>'
+    )
+    items = [("a", 1, 0), ("b", 1, 0), ("c", 2, 0), ("d", 2, 1), ("e", 2, 0)]
+    body = "".join(
+        p(text, "", f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="{number}"/></w:numPr>')
+        for text, number, level in items
+    )
+    assert docx.read(make(body, numbering=numbering), Limits()).text == "1. a\n2. b\n(A) c\nA.1 d\n(B) e"
+
+
 def test_a_number_without_end_is_none(make: Make) -> None:
     many = "1" * 5_000
     levels = (

@@ -25,11 +25,13 @@ class Level(msgspec.Struct):
 
 
 class Numbering:
-    """Counts list items as Word does. Lists that share a definition share its counters."""
+    """Counts list items as Word does. Lists that share a definition share its counters; a level that a list defines
+    for itself begins anew."""
 
     def __init__(self, archive: Archive, part: str) -> None:
         self._definition: dict[str, str] = {}
         self._levels: dict[str, dict[int, Level]] = {}
+        self._own: dict[str, dict[int, Level]] = {}
         self._counts: dict[str, dict[int, int]] = {}
         self._restarts: dict[str, dict[int, int]] = {}
         if part:
@@ -44,7 +46,7 @@ class Numbering:
         definition = self._definition.get(list_id)
         if definition is None or not 0 <= level < LEVELS:
             return ""
-        levels = self._levels.get(definition, {})
+        levels = self._levels.get(definition, {}) | self._own.get(list_id, {})
         counts = self._counts.setdefault(definition, {})
         for at, start in self._restarts.pop(list_id, {}).items():
             counts[at] = start - 1
@@ -68,11 +70,14 @@ class Numbering:
     def _list(self, element: Element) -> None:
         name = attribute(element, "numId")
         self._definition[name] = value(element.find("{*}abstractNumId"))
+        self._own[name] = _levels(element)
+        for at, level in self._own[name].items():
+            self._restarts.setdefault(name, {})[at] = level.start
         for change in element.iter("{*}lvlOverride"):
             start = whole_number(value(change.find("{*}startOverride")), -1)
-            level = whole_number(attribute(change, "ilvl"), -1)
-            if start >= 0 and level >= 0:
-                self._restarts.setdefault(name, {})[level] = start
+            at = whole_number(attribute(change, "ilvl"), -1)
+            if start >= 0 and at >= 0:
+                self._restarts.setdefault(name, {})[at] = start
 
 
 def _levels(element: Element) -> dict[int, Level]:
