@@ -142,6 +142,16 @@ def test_tabs_breaks_and_what_was_deleted_or_moved(make: Make) -> None:
     assert docx.read(make(body), Limits()).text == "a\tb\nc-d"
 
 
+def test_a_superscript_after_a_number_is_its_exponent(make: Make) -> None:
+    def run(text: str, more: str = "") -> str:
+        return f"<w:r><w:rPr>{more}</w:rPr><w:t>{text}</w:t></w:r>"
+
+    up, down = '<w:vertAlign w:val="superscript"/>', '<w:vertAlign w:val="subscript"/>'
+    was = f"{up}<w:rPrChange><w:rPr>{down}</w:rPr></w:rPrChange>"
+    body = run("10") + run("1", up) + run("0", was) + run(" 5") + run("th", up) + run(" x1") + run("2", down)
+    assert docx.read(make(f"<w:p>{body}</w:p>"), Limits()).text == "10^10 5th x12"
+
+
 def test_notes_and_comments_follow_and_margins_come_once(make: Make) -> None:
     body = (
         '<w:p><w:r><w:t>Claim</w:t><w:footnoteReference w:id="2"/><w:commentReference w:id="0"/></w:r></w:p>'

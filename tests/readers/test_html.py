@@ -54,6 +54,10 @@ def text(markup: str | bytes) -> str:
         ("<pre><div>a</div><div>b</div></pre>", "a\nb"),
         ("<ul><li>a<li>b<ul><li>c</ul><li>d</ul>e", "- a\n- b\n- c\n- d\n\ne"),
         ("<ol><li>a</li><li><p>b</p></li><li>c</li></ol>", "1. a\n\n2. b\n\n3. c"),
+        (
+            "2<sup>10</sup> 10<sup><a>-3</a>4</sup> 10 <sup>6</sup> 5<sup>th</sup> m<sup>2</sup> 1<sub>2</sub>3",
+            "2^10 10^-34 10 6 5th m2 123",
+        ),
         ("<ol start=12><li>a<li>b<li value='20'>c<li value=x>d</ol>", "12. a\n13. b\n20. c\n21. d"),
         ("<ol type=A start=2><li>a<ol type='i'><li>b<li>c</ol><li>d</ol>", "B. a\ni. b\nii. c\nC. d"),
         ("<dl><dt>a<dd>b<dt>c<dd>d</dl>", "a\nb\nc\nd"),

@@ -19,6 +19,7 @@ ROWS_AT_ONCE = 1_000
 _CONTROLS = {code: None for code in range(32) if chr(code) not in "\t\n"} | {127: None}
 _UNWANTED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\xad\ud800-\udfff\ufeff\ufffe\uffff]")
 _RETURN = re.compile(r"[\x85\u2028\u2029]")
+_RAISED = re.compile(r"[+\-−–]?\d")
 _MANY = re.compile(r"\n{3,}")
 
 
@@ -30,6 +31,11 @@ def tidy(text: str) -> str:
     text = text.translate(_CONTROLS) if text.isascii() else _UNWANTED.sub("", _RETURN.sub("\n", text))
     text = "\n".join(map(str.rstrip, text.split("\n")))
     return _MANY.sub("\n\n", text) if "\n\n\n" in text else text
+
+
+def raised(text: str, before: str) -> str:
+    """Return a superscript with `^` before it if it is a number and follows one: "10^6" is not 106."""
+    return f"^{text}" if before[-1:].isdecimal() and _RAISED.match(text) else text
 
 
 class Body:

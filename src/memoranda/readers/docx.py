@@ -16,7 +16,7 @@ import msgspec
 from memoranda.readers import office
 from memoranda.readers.archive import Archive
 from memoranda.readers.base import Document, Limits, Unreadable
-from memoranda.readers.body import LINE, PARAGRAPH, Body
+from memoranda.readers.body import LINE, PARAGRAPH, Body, raised
 from memoranda.readers.grid import Cell, Grid
 from memoranda.readers.numbering import Numbering
 from memoranda.readers.xml import Element, attribute, forget, parse, walk
@@ -28,7 +28,9 @@ BODY_TEXT = 9
 
 _EVENTS = ("p", "tbl", "tr", "tc", "txbxContent", "Fallback", "moveFrom", "rt")
 _NOTES = ("footnoteReference", "endnoteReference", "commentReference")
-_SAYING = tuple(f"{{*}}{name}" for name in ("t", "tab", "ptab", "br", "cr", "noBreakHyphen", "sym", *_NOTES))
+_SAYING = tuple(
+    f"{{*}}{name}" for name in ("t", "vertAlign", "tab", "ptab", "br", "cr", "noBreakHyphen", "sym", *_NOTES)
+)
 _FIXED = {"ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 _HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)
 
@@ -215,10 +217,16 @@ def _text(paragraph: Element) -> tuple[str, list[str]]:
     """Return the text of a paragraph, and the marks of its notes and comments, as `footnote:3`."""
     parts: list[str] = []
     marks: list[str] = []
+    run: Element = None
+    was_raised = False
     for element in paragraph.iter(*_SAYING):
         kind = element.tag.rpartition("}")[2]
         if kind == "t":
-            parts.append(element.text or "")
+            text, is_raised = element.text or "", run is not None and element.getparent() is run
+            parts.append(raised(text, parts[-1]) if is_raised and not was_raised and parts else text)
+            was_raised = is_raised
+        elif kind == "vertAlign":
+            run = element.getparent().getparent() if office.value(element) == "superscript" else run
         elif kind in _FIXED:
             parts.append(_FIXED[kind])
         elif kind == "tab":

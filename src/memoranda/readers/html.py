@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from memoranda.readers.base import Document, Limits, Unreadable
-from memoranda.readers.body import Body, table_line, tidy
+from memoranda.readers.body import Body, raised, table_line, tidy
 from memoranda.readers.grid import Cell as Place
 from memoranda.readers.grid import Grid
 from memoranda.readers.numerals import numeral
@@ -169,6 +169,7 @@ class Flow:
         self._deeper = 0
         self._level = 0
         self._exact = False
+        self._raised = False
         self._lists: list[Items | None] = []
         self._mark = ""
 
@@ -185,7 +186,11 @@ class Flow:
         self._end_block(wide=True)
 
     def _say(self, words: str) -> None:
-        self._runs.append(plain_words(words))
+        words = plain_words(words)
+        if self._raised and self._runs:
+            words = raised(words, self._runs[-1])
+        self._raised = False
+        self._runs.append(words)
 
     def _aside(self, token: re.Match[str]) -> int:
         """Return where a comment or a declaration ends. In XHTML, CDATA is text."""
@@ -274,6 +279,7 @@ class Flow:
         return end
 
     def _open(self, name: str, tag: str) -> None:
+        self._raised = self._raised or name == "sup"
         if name == "br":
             self._line()
         elif name in _HEADINGS:
@@ -299,6 +305,7 @@ class Flow:
             self._boundary(name)
 
     def _close(self, name: str) -> None:
+        self._raised = self._raised and name != "sup"
         if name in _LISTS:
             if self._lists:
                 self._lists.pop()

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from memoranda.readers.base import Document, Limits, Unreadable
-from memoranda.readers.body import LINE, PARAGRAPH, Body, table_line
+from memoranda.readers.body import LINE, PARAGRAPH, Body, raised, table_line
 
 MEDIA_TYPE = "application/rtf"
 DEEPEST = 10_000
@@ -113,6 +113,7 @@ class _Group(msgspec.Struct):
     outline: int | None = None
     style: int = 0
     destination: str = ""
+    raised: bool = False
     words: list[str] = []
 
 
@@ -147,6 +148,7 @@ class _Reading:
         self.elsewhere = 0
         self.left = 0
         self.optional = False
+        self.was_raised = False
 
     def run(self, text: str) -> None:
         at, end = 0, len(text)
@@ -278,13 +280,18 @@ class _Reading:
 
     def _say(self, text: str) -> None:
         if self.group.shown:
-            self.words.append(text)
+            self._append(text)
 
     def _flush(self) -> None:
         if self.buffer:
             page = self.fonts.get(self.group.font, self.code_page)
-            self.words.append(self.buffer.decode(page, "replace"))
+            self._append(self.buffer.decode(page, "replace"))
             self.buffer.clear()
+
+    def _append(self, text: str) -> None:
+        begins = self.group.raised and not self.was_raised and self.words
+        self.words.append(raised(text, self.words[-1]) if begins else text)
+        self.was_raised = self.group.raised
 
     @property
     def _aside(self) -> bool:
@@ -345,6 +352,12 @@ class _Reading:
     def _set_code_page(self, number: int | None) -> None:
         self.code_page = _known(f"cp{number}")
 
+    def _set_raised(self, number: int | None) -> None:
+        self.group.raised = number != 0
+
+    def _set_plain(self, _: int | None) -> None:
+        self.group.raised = False
+
     def _set_skip(self, number: int | None) -> None:
         self.group.skip = max(0, number or 0)
 
@@ -356,6 +369,10 @@ _WORDS = {
     "cell": _Reading._end_cell,
     "row": _Reading._end_row,
     "pard": _Reading._plain_paragraph,
+    "plain": _Reading._set_plain,
+    "super": _Reading._set_raised,
+    "nosupersub": _Reading._set_plain,
+    "sub": _Reading._set_plain,
     "intbl": _Reading._into_table,
     "outlinelevel": _Reading._set_outline,
     "s": _Reading._set_style,
