@@ -294,6 +294,10 @@ def test_a_locked_opendocument_says_so(zipped: Zipped) -> None:
         (r"{\rtf1 {\field{\*\fldinst HYPERLINK x}{\fldrslt link}} a\~b\_c\bin4 \{}{\par}", "link a\xa0b-c"),
         (r"{\rtf1\ansicpg125 caf\'e9}", "café"),
         (
+            r"{\rtf1 Kept {\deleted\revauthdel1 gone \'e9\u8364?}a \deleted b\par c\deleted0 d\deleted e\plain f}",
+            "Kept a\n\ndf",
+        ),
+        (
             r"{\rtf1 2{\super 10} = 10{\super 3}\super\b -\nosupersub 5{\super th} m{\super 2} 10\super0 6}",
             "2^10 = 10^3-5th m2 106",
         ),

@@ -114,7 +114,12 @@ class _Group(msgspec.Struct):
     style: int = 0
     destination: str = ""
     raised: bool = False
+    deleted: bool = False
     words: list[str] = []
+
+    @property
+    def seen(self) -> bool:
+        return self.shown and not self.deleted
 
 
 def read(path: Path, limits: Limits) -> Document:
@@ -263,13 +268,13 @@ class _Reading:
             skipped = min(self.left, len(text))
             self.left -= skipped
             text = text[skipped:]
-        if self.group.shown:
+        if self.group.seen:
             self.buffer += text.encode("latin-1")
 
     def _code(self, code: str) -> None:
         if self.left:
             self.left -= 1
-        elif self.group.shown:
+        elif self.group.seen:
             self.buffer.append(int(code, 16))
 
     def _unicode(self, number: int | None) -> None:
@@ -279,7 +284,7 @@ class _Reading:
         self.left = self.group.skip
 
     def _say(self, text: str) -> None:
-        if self.group.shown:
+        if self.group.seen:
             self._append(text)
 
     def _flush(self) -> None:
@@ -355,8 +360,14 @@ class _Reading:
     def _set_raised(self, number: int | None) -> None:
         self.group.raised = number != 0
 
-    def _set_plain(self, _: int | None) -> None:
+    def _set_level(self, _: int | None) -> None:
         self.group.raised = False
+
+    def _set_deleted(self, number: int | None) -> None:
+        self.group.deleted = number != 0
+
+    def _set_plain(self, _: int | None) -> None:
+        self.group.raised = self.group.deleted = False
 
     def _set_skip(self, number: int | None) -> None:
         self.group.skip = max(0, number or 0)
@@ -371,8 +382,9 @@ _WORDS = {
     "pard": _Reading._plain_paragraph,
     "plain": _Reading._set_plain,
     "super": _Reading._set_raised,
-    "nosupersub": _Reading._set_plain,
-    "sub": _Reading._set_plain,
+    "nosupersub": _Reading._set_level,
+    "sub": _Reading._set_level,
+    "deleted": _Reading._set_deleted,
     "intbl": _Reading._into_table,
     "outlinelevel": _Reading._set_outline,
     "s": _Reading._set_style,
