@@ -252,6 +252,49 @@ def test_opendocument_slides_are_pages_with_title_boxes_tables_and_notes(zipped:
     assert (read.title, read.media_type) == ("All about tea", detect.ODP)
 
 
+def test_lists_of_opendocument_are_numbered(zipped: Zipped) -> None:
+    def level(at: int, form: str, **more: str) -> str:
+        said = "".join(f' style:{name.replace("_", "-")}="{text}"' for name, text in more.items())
+        return f'<text:list-level-style-number text:level="{at}" style:num-format="{form}"{said}/>'
+
+    def listed(*items: str, **more: str) -> str:
+        said = "".join(f' text:{name.replace("_", "-")}="{text}"' for name, text in more.items())
+        return f"<text:list{said}>{''.join(items)}</text:list>"
+
+    def item(*content: str, said: str = "") -> str:
+        return f"<text:list-item {said}>{''.join(content)}</text:list-item>"
+
+    def lines(*texts: str) -> str:
+        return "".join(f"<text:p>{text}</text:p>" for text in texts)
+
+    styles = (
+        f'<text:list-style style:name="L">{level(1, "1", num_suffix=".", start_value="3")}'
+        f"{level(2, 'a', num_prefix='(', num_suffix=')', display_levels='2')}</text:list-style>"
+        '<text:list-style style:name="B"><text:list-level-style-bullet text:level="1"/></text:list-style>'
+    )
+    style = f'<text:list-style style:name="C">{level(1, "I")}</text:list-style>'
+    common = f'<s xmlns:style="urn:s" xmlns:text="urn:t">{style}</s>'
+    body = (
+        listed(
+            item(lines("a", "more of a"), listed(item(lines("b")), item(lines("c")))),
+            item(lines("d<text:note><text:p>note</text:p></text:note>")),
+            style_name="L",
+        )
+        + lines("between")
+        + listed(item(listed(item(lines("e")))), item(lines("f")), style_name="L", continue_numbering="true")
+        + listed(item(lines("g")), item(lines("h"), said='text:start-value="9"'), style_name="C")
+        + listed(item(lines("i")), style_name="B")
+        + listed(item(lines("j")), style_name="L")
+        + listed(item(lines("k")))
+        + item(lines("l"))
+    )
+    text = odt.read(zipped(opendocument(styles + body) | {"styles.xml": common}), Limits()).text
+    assert text.splitlines() == [
+        "3. a", "more of a", "(3.a) b", "(3.b) c", "4. d", "note", "", "between", "",
+        "(4.a) e", "5. f", "I g", "IX h", "- i", "3. j", "k", "", "l",
+    ]  # fmt: skip
+
+
 def test_merged_cells_of_opendocument_keep_the_others_in_their_columns(zipped: Zipped) -> None:
     def cell(text: str = "", kind: str = "table-cell", **numbers: int) -> str:
         said = "".join(f' table:number-{name.replace("_", "-")}="{n}"' for name, n in numbers.items())

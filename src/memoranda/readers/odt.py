@@ -12,6 +12,7 @@ from memoranda.readers.archive import Archive
 from memoranda.readers.base import Document, Limits, Unreadable
 from memoranda.readers.body import LINE, PARAGRAPH, Body
 from memoranda.readers.grid import MOST_COLUMNS, Cell, Grid
+from memoranda.readers.lists import Lists
 from memoranda.readers.xml import Element, attribute, forget, local, parse, walk, whole_number
 
 TEXT = "application/vnd.oasis.opendocument.text"
@@ -20,7 +21,19 @@ CONTENT = "content.xml"
 _ASIDES = ("note", "annotation", "text-box")
 _UNSEEN = ("tracked-changes", "frame", "ruby-text", "forms", "variable-decls")
 _EVENTS = (
-    *("p", "h", "style", "page", "list-item", "table", "table-row", "table-cell", "covered-table-cell"),
+    *(
+        "p",
+        "h",
+        "style",
+        "page",
+        "list-style",
+        "list",
+        "list-item",
+        "table",
+        "table-row",
+        "table-cell",
+        "covered-table-cell",
+    ),
     *_ASIDES,
     *_UNSEEN,
 )
@@ -49,7 +62,8 @@ def read(path: Path, limits: Limits) -> Document:
         media_type = _media_type(archive)
         body = Body(limits)
         title, slides = "", 0
-        for block in Flow().blocks(archive):
+        styles = parse(archive, "styles.xml") if "styles.xml" in archive else None
+        for block in Flow(Lists(styles)).blocks(archive):
             title = title or (block.text if block.is_title else "")
             if block.page:
                 slides += 1
@@ -58,7 +72,7 @@ def read(path: Path, limits: Limits) -> Document:
                 body.heading(block.text, block.level)
             else:
                 body.add(block.text, LINE if block.line else PARAGRAPH)
-        for text in _margins(archive):
+        for text in _margins(styles):
             body.add(text)
         return body.document(media_type, office.property_of(archive, "meta.xml", "title") or title)
 
@@ -66,15 +80,15 @@ def read(path: Path, limits: Limits) -> Document:
 class Flow:
     """The blocks of `content.xml`, in reading order."""
 
-    def __init__(self) -> None:
+    def __init__(self, lists: Lists) -> None:
+        self._lists = lists
         self._done: list[Block] = []
         self._open: list[list[Block]] = []
         self._tables: list[Grid] = []
         self._rows: list[list[tuple[list[Block], Cell]]] = []
         self._after: list[Block] = []
         self._parents: dict[str, str] = {}
-        self._items = 0
-        self._paragraphs = 0
+        self._marks: list[str] = []
         self._unseen = 0
 
     def blocks(self, archive: Archive) -> Iterator[Block]:
@@ -84,7 +98,7 @@ class Flow:
                     self._unseen += 1 if event == "start" else -1
                 if event == "start":
                     if not self._unseen:
-                        self._start(kind)
+                        self._start(kind, element)
                 elif self._unseen or kind in _UNSEEN:
                     element.clear(keep_tail=True)
                 else:
@@ -93,22 +107,23 @@ class Flow:
                     yield from self._done
                     self._done.clear()
 
-    def _start(self, kind: str) -> None:
+    def _start(self, kind: str, element: Element) -> None:
         if kind == "table-row":
             self._rows.append([])
         elif kind == "table":
             self._tables.append(Grid())
         elif kind in ("page", *_ASIDES, "table-cell", "covered-table-cell"):
             self._open.append([])
+        elif kind == "list":
+            self._lists.begin(element)
         elif kind == "list-item":
-            self._items += 1
+            self._lists.item(element)
         elif kind in ("p", "h"):
-            self._paragraphs += 1
+            self._marks.append(self._lists.mark())
 
     def _end(self, kind: str, element: Element) -> None:
         if kind in ("p", "h"):
-            self._paragraphs -= 1
-            self._paragraph(kind, element)
+            self._paragraph(kind, element, self._marks.pop())
         elif kind in _ASIDES:
             self._aside(element)
         elif kind == "page":
@@ -124,8 +139,10 @@ class Flow:
         elif kind == "table-row":
             self._row(self._rows.pop())
             self._leave(element)
-        elif kind == "list-item":
-            self._items -= 1
+        elif kind == "list":
+            self._lists.end()
+        elif kind == "list-style":
+            self._lists.define(element)
         elif kind == "style":
             self._parents[attribute(element, "name")] = attribute(element, "parent-style-name")
 
@@ -160,13 +177,13 @@ class Flow:
         if attribute(element.getparent(), "class") == "title":
             words = " ".join(block.text for block in blocks)
             blocks = [Block(words, level=1, is_title=True)] if words else []
-        if self._paragraphs:
+        if self._marks:
             self._after.extend(blocks)
         else:
             self._put(blocks)
         element.clear(keep_tail=True)
 
-    def _paragraph(self, kind: str, element: Element) -> None:
+    def _paragraph(self, kind: str, element: Element, mark: str) -> None:
         text = _text(element)
         if text.strip():
             style = attribute(element, "style-name")
@@ -174,7 +191,8 @@ class Flow:
             level = 1 if is_title else None
             if kind == "h":
                 level = whole_number(attribute(element, "outline-level"), 1)
-            self._put([Block(text, level, line=self._items > 0 and level is None, is_title=is_title)])
+            line = self._lists.inside and level is None
+            self._put([Block(f"{mark}{text}", level, line=line, is_title=is_title)])
         if self._after:
             after, self._after = self._after, []
             self._put(after)
@@ -214,12 +232,11 @@ def _media_type(archive: Archive) -> str:
     return archive.read("mimetype").decode("ascii", "replace").strip() if "mimetype" in archive else TEXT
 
 
-def _margins(archive: Archive) -> list[str]:
+def _margins(styles: Element) -> list[str]:
     """Return the texts of headers and footers, each once."""
     texts: list[str] = []
-    if "styles.xml" in archive:
-        for margin in parse(archive, "styles.xml").iter("{*}header", "{*}footer"):
-            text = "\n".join(_text(paragraph) for paragraph in margin.iter("{*}p")).strip()
-            if text not in texts and any(character.isalpha() for character in text):
-                texts.append(text)
+    for margin in () if styles is None else styles.iter("{*}header", "{*}footer"):
+        text = "\n".join(_text(paragraph) for paragraph in margin.iter("{*}p")).strip()
+        if text not in texts and any(character.isalpha() for character in text):
+            texts.append(text)
     return texts
