@@ -25,14 +25,14 @@ def tables(text: str) -> Iterator[Table]:
     """Yield the tables of a text: two lines or more with bars.
 
     A row is `Column: value; column: value` only if a line of dashes is below the first row, which then names the
-    columns. Otherwise it is the row itself, after the first row if that may name the columns: it has no number, and
-    the text does not begin with it, as the text of a chunk that continues a table does.
+    columns. Otherwise it is the row itself, after the first row if that may name the columns: only its first cell may
+    be empty, it has no number, and the text does not begin with it, as the text of a chunk that continues a table does.
     """
     lines: list[tuple[int, int, list[str]]] = []
     at = 0
     for line in [*text.splitlines(keepends=True), ""]:
         cells = _cells(line)
-        if len(cells) > 1:
+        if len(cells) > 1 and (lines or len(list(filter(None, cells))) > 1):
             lines.append((at, at + len(line), cells))
         else:
             if len(lines) > 1:
@@ -44,7 +44,11 @@ def tables(text: str) -> Iterator[Table]:
 
 
 def _cells(line: str) -> list[str]:
-    return _CELLS.split(line.strip().strip("|").strip()) if "|" in line else []
+    """Return the cells of a line with bars. A bar before the first cell is its edge only if one is after the last."""
+    line = line.strip()
+    if line.endswith("|"):
+        line = line.strip("|").strip()
+    return _CELLS.split(line) if "|" in line else []
 
 
 def _rows(table: Sequence[list[str]], *, begun: bool) -> list[str]:
@@ -53,8 +57,8 @@ def _rows(table: Sequence[list[str]], *, begun: bool) -> list[str]:
         return []
     if _is_rule(table[1]) and rows[0] is table[0]:
         return [_named(rows[0], row) for row in rows[1:]]
-    plain = [" | ".join(row) for row in rows]
-    if begun and len(plain) > 1 and all(rows[0]) and not any(map(_DIGIT.search, rows[0])):
+    plain = [" | ".join(row).strip() for row in rows]
+    if begun and len(plain) > 1 and all(rows[0][1:]) and not any(map(_DIGIT.search, rows[0])):
         return [f"{plain[0]}\n{row}" for row in plain[1:]]
     return plain
 

@@ -100,6 +100,9 @@ def test_a_row_is_quoted_with_the_first_row_of_its_table(question: str, quoted: 
         ("Lamp | 45\nKettle | 30", "Lamp | 45"),
         ("Stock:\nItem | Price | Note\nLamp | 45", "Item | Price | Note\nLamp | 45"),
         ("Lamp | red\nKettle | blue", "Lamp | red"),
+        ("Plans:\n| Free | Pro\nLogin |  | yes\nLamp |  | no", "| Free | Pro\nLamp |  | no"),
+        ("Plans:\nName | Free\n| Lamp\nKettle | no", "Name | Free\n| Lamp"),
+        ("| Item | Price\n|---|---\n| Lamp 2 | 45", "Item: Lamp 2; Price: 45"),
         ("Kettle | blue\nLamp | red", "Lamp | red"),
     ],
 )
