@@ -226,6 +226,17 @@ def box(*paragraphs: str, place: str = "") -> str:
     return frame(f"<text:text-box>{lines}</text:text-box>", place)
 
 
+def test_a_superscript_after_a_number_is_its_exponent(zipped: Zipped) -> None:
+    body = (
+        '<style:style style:name="T1"><style:text-properties style:text-position="super 58%"/></style:style>'
+        '<style:style style:name="T2"><style:text-properties style:text-position="sub 58%"/></style:style>'
+        '<text:p><text:span>10</text:span><text:span text:style-name="T1">1</text:span>'
+        '<text:span text:style-name="T1">0</text:span> x1<text:span text:style-name="T2">2</text:span>'
+        '5<text:span text:style-name="T1">th</text:span></text:p>'
+    )
+    assert odt.read(zipped(opendocument(body)), Limits()).text == "10^10 x125th"
+
+
 def test_boxes_that_no_paragraph_follows_stand_where_they_are(zipped: Zipped) -> None:
     body = f"{box('first')}<text:p>host{box('boxed')} goes on</text:p>{box('last')}"
     assert odt.read(zipped(opendocument(body)), Limits()).text == "first\n\nhost goes on\n\nboxed\n\nlast"

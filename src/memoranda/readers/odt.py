@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import msgspec
@@ -10,7 +10,7 @@ import msgspec
 from memoranda.readers import office
 from memoranda.readers.archive import Archive
 from memoranda.readers.base import Document, Limits, Unreadable
-from memoranda.readers.body import LINE, PARAGRAPH, Body
+from memoranda.readers.body import LINE, PARAGRAPH, Body, raised
 from memoranda.readers.grid import MOST_COLUMNS, Cell, Grid
 from memoranda.readers.lists import Lists
 from memoranda.readers.xml import Element, attribute, forget, local, parse, walk, whole_number
@@ -88,6 +88,7 @@ class Flow:
         self._rows: list[list[tuple[list[Block], Cell]]] = []
         self._after: list[Block] = []
         self._parents: dict[str, str] = {}
+        self._raised: set[str] = set()
         self._marks: list[str] = []
         self._unseen = 0
 
@@ -144,7 +145,11 @@ class Flow:
         elif kind == "list-style":
             self._lists.define(element)
         elif kind == "style":
-            self._parents[attribute(element, "name")] = attribute(element, "parent-style-name")
+            name = attribute(element, "name")
+            self._parents[name] = attribute(element, "parent-style-name")
+            position = element.find("{*}text-properties")
+            if position is not None and attribute(position, "text-position").startswith("super"):
+                self._raised.add(name)
 
     def _put(self, blocks: list[Block]) -> None:
         (self._open[-1] if self._open else self._done).extend(blocks)
@@ -184,7 +189,7 @@ class Flow:
         element.clear(keep_tail=True)
 
     def _paragraph(self, kind: str, element: Element, mark: str) -> None:
-        text = _text(element)
+        text = _text(element, self._raised)
         if text.strip():
             style = attribute(element, "style-name")
             is_title = "Title" in (style, self._parents.get(style))
@@ -205,21 +210,30 @@ def _is_hidden(kind: str, element: Element) -> bool:
     )
 
 
-def _text(element: Element) -> str:
-    """Return the text of a paragraph, without notes and frames beside it."""
+def _text(element: Element, superscripts: Collection[str] = ()) -> str:
+    """Return the text of a paragraph, without notes and frames beside it. `superscripts` are styles of its spans."""
     parts = [element.text or ""]
+    was_raised = False
     for child in element:
         kind = local(child)
-        if kind == "s":
-            parts.append(" " * min(whole_number(attribute(child, "c"), 1), _MOST_SPACES))
-        elif kind == "tab":
-            parts.append("\t")
-        elif kind == "line-break":
-            parts.append("\n")
-        elif kind not in _ASIDES and kind not in _UNSEEN:
-            parts.append(_text(child))
-        parts.append(child.tail or "")
+        text = _words(child, kind, superscripts)
+        is_raised = kind == "span" and attribute(child, "style-name") in superscripts
+        parts.append(raised(text, parts[-1]) if is_raised and not was_raised else text)
+        was_raised = is_raised and not child.tail
+        if child.tail:
+            parts.append(child.tail)
     return "".join(parts)
+
+
+def _words(child: Element, kind: str, superscripts: Collection[str]) -> str:
+    """Return what an element in a paragraph says."""
+    if kind == "s":
+        return " " * min(whole_number(attribute(child, "c"), 1), _MOST_SPACES)
+    if kind == "tab":
+        return "\t"
+    if kind == "line-break":
+        return "\n"
+    return "" if kind in _ASIDES or kind in _UNSEEN else _text(child, superscripts)
 
 
 def _media_type(archive: Archive) -> str:
