@@ -467,7 +467,7 @@ class Flow:
 
 
 def _attribute(tag: str, name: str) -> str:
-    match = _ATTRIBUTES[name].search(tag)
+    match = _ATTRIBUTES[name].search(tag) if name in tag.lower() else None
     return match[1] if match else ""
 
 
