@@ -1,10 +1,10 @@
-"""Numbers that are written as words."""
+"""Numbers that are written as words, and numbers that name a thing."""
 
 from __future__ import annotations
 
 import pytest
 
-from memoranda.text.numbers import in_digits, worded
+from memoranda.text.numbers import has_long_number, ids_in, in_digits, worded
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,18 @@ def test_words_become_digits(text: str, digits: str) -> None:
 
 def test_the_numbers_of_a_text_are_known_from_one_on() -> None:
     assert worded("One or two, and a dozen") == {"1", "2", "12"}
+
+
+@pytest.mark.parametrize(
+    ("text", "long", "ids"),
+    [
+        ("What is the status of order ORD-12222?", True, ["ord12222"]),
+        ("ticket #4711 and INV_2024/00817", True, ["4711", "inv202400817"]),
+        ("the budget of 2023, mid-2024 and Q3-2025", False, []),
+        ("1,000 people, 24 towns", False, []),
+        ("we paid 12500 euros for 400mg", True, []),
+        ("", False, []),
+    ],
+)
+def test_numbers_that_name_a_thing(text: str, long: bool, ids: list[str]) -> None:
+    assert (has_long_number(text), ids_in(text)) == (long, ids)

@@ -1,4 +1,4 @@
-"""Numbers that are written as words: English and German, from zero to twelve. No I/O."""
+"""Numbers that are written as words, English and German, from zero to twelve; and numbers that name a thing. No I/O."""
 
 from __future__ import annotations
 
@@ -44,3 +44,26 @@ def worded(text: str) -> set[str]:
 def in_digits(text: str) -> str:
     """Return the text with the numbers from two to twelve in digits: "one" may be no number."""
     return _SEVERAL.sub(lambda word: _VALUES[in_ascii(word[0]).lower()], text)
+
+
+_YEAR = regex(r"\b(?:19|20)\d\d\b")
+_LONG = regex(r"(?<!,)\d{3}")
+_ID = regex(r"(?<![\w-])(?:[^\W\d_]|#)[\w/-]*")
+_DIGITS = regex(r"\d{4}")
+_BETWEEN = regex(r"[\W_]+")
+
+
+def has_long_number(text: str) -> bool:
+    """Return True for a number of three digits or more that is neither a year nor behind a comma."""
+    return _LONG.search(_YEAR.sub("", text)) is not None
+
+
+def ids_in(text: str) -> list[str]:
+    """Return the words that begin with a letter or `#` and have a number of four digits or more that is no year, such
+    as ORD-12222, each as in `bare`."""
+    return [bare(match[0]) for match in _ID.finditer(text) if _DIGITS.search(_YEAR.sub("", match[0]))]
+
+
+def bare(text: str) -> str:
+    """Return the letters and digits of a text, in lower case: ord12222 for "ORD-12222" and "ord 12222"."""
+    return _BETWEEN.sub("", text).lower()

@@ -185,3 +185,14 @@ def test_a_search_in_stores_says_whether_it_answers(product: BlockingMemoranda) 
     assert found.data
     both = stores.search(store, ["boiling point of mercury", "What is my beagle afraid of?"])
     assert both.evidence == "strong", "the query that they answer counts"
+
+
+def test_another_order_is_no_evidence(product: BlockingMemoranda) -> None:
+    product.memories.add_many(
+        [f"The status of order ORD-12{n} is that it was shipped to Ada." for n in range(100, 120)]
+    )
+    for asked in ("ORD-12105", "ord 12105", "ORD12105"):
+        assert product.memories.search(f"What is the status of order {asked}?").evidence == "strong"
+    found = product.memories.search("What is the status of order ORD-99105?")
+    assert found.results
+    assert found.evidence == "none"

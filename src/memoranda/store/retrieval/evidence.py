@@ -13,6 +13,7 @@ import numpy as np
 from memoranda.store.retrieval.rerank_features import speaker_match, style_of, without_names
 from memoranda.store.rows import memory_speaker
 from memoranda.text.cover import coverage, only_asks
+from memoranda.text.numbers import bare, ids_in
 from memoranda.text.questions import normalise
 from memoranda.types import EvidenceLevel, SearchResult
 
@@ -21,6 +22,8 @@ FLOOR = 0.5
 LOOKED_AT = 10
 """The first results, from which evidence is estimated."""
 FIRST = 3
+WITHOUT_ID = 0.1
+"""The most probable answer to a question about a thing with a number, such as an order, in results without that."""
 NONE, STRONG = 0.25, 0.6
 """Probabilities: below the first, `none`; from the second on, `strong`."""
 
@@ -120,7 +123,16 @@ def evidence(question: str, results: Sequence[Result], searched: int | None = No
         return Evidence("none", 0.0)
     shown = features(question, results, searched)
     probability = round(1.0 / (1.0 + math.exp(-(PEOPLE if shown.people else OTHER).logit(shown))), 4)
+    if _without_id(question, results[:LOOKED_AT]):
+        probability = min(probability, WITHOUT_ID)
     return Evidence(level_of(probability), probability)
+
+
+def _without_id(question: str, results: Sequence[Result]) -> bool:
+    """Return True if the question names a thing by a number, as an order, and no result does."""
+    wanted = ids_in(question)
+    texts = [bare(result.text) for result in results] if wanted else []
+    return bool(wanted) and not any(id_ in text for id_ in wanted for text in texts)
 
 
 def with_evidence(result: SearchResult, question: str) -> SearchResult:

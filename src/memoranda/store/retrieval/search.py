@@ -25,14 +25,12 @@ from memoranda.store.retrieval.reranking import How, Stage, rescored
 from memoranda.store.rows import Record, attributes, fetch, to_memory
 from memoranda.store.store import Store
 from memoranda.text.highlights import highlights
-from memoranda.text.regex import regex
+from memoranda.text.numbers import has_long_number
 from memoranda.text.terms import query_terms
 from memoranda.types import MAX_LIMIT, Explanation, Highlight, Hit, Query, SearchResult, Subject
 
 log = logging.getLogger("memoranda.search")
 SNIPPET = 240
-_YEAR = regex(r"\b(?:19|20)\d\d\b")
-_NUMBER = regex(r"(?<!,)\d{3}")
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -185,7 +183,7 @@ class Recall:
         """Return the weights of vectors and words. Vectors of rows that differ in a number are nearly the same, so that
         words get the greater weight if the query has a number such as that of an order."""
         dense, words = self.settings.dense_weight, self.settings.words_weight
-        if 0 < words < dense and _NUMBER.search(_YEAR.sub("", query.query)):
+        if 0 < words < dense and has_long_number(query.query):
             dense, words = words, dense
         weights = {"dense": dense, "words": words}
         return weights | {name: value for name, value in (query.weights or {}).items() if name in weights}
