@@ -70,6 +70,32 @@ def test_a_declared_encoding_counts_where_the_bytes_are_not_utf_8() -> None:
     assert broken.text.startswith("日本語")
 
 
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (
+            ("Die Prüfung in Köln.\n" * 30 + "Schluß ü").encode()[:-1],
+            "Die Prüfung in Köln.\n" * 30 + "Schluß \ufffd",
+        ),
+        ("Größe über Maß ".encode() + b"caf\xe9 " + b"end" * 900, "Größe über Maß caf\ufffd " + "end" * 900),
+        ("Привет, как дела? ".encode() + b"\xff", "Привет, как дела? \ufffd"),
+        ("kept \ufffd\ufffd ä".encode() + b"\xff", "kept \ufffd\ufffd ä\ufffd"),
+    ],
+)
+def test_a_few_invalid_bytes_leave_utf_8_what_it_is(data: bytes, text: str) -> None:
+    found = decoded(data)
+    assert (found.text, found.encoding, found.guessed, found.replaced) == (text, "utf-8", True, True)
+    assert decoded(data, "utf-8").text == text
+
+
+@pytest.mark.parametrize("encoding", ["gb18030", "big5", "cp949", "euc_jp", "shift_jis"])
+@pytest.mark.parametrize("times", [1, 3, 40])
+def test_no_other_encoding_looks_like_utf_8(encoding: str, times: int) -> None:
+    words = {"cp949": "안녕하세요 세계", "euc_jp": "日本語の文章", "shift_jis": "日本語の文章"}
+    text = words.get(encoding, "大家好我很快樂")
+    assert decoded((text * times).encode(encoding)).encoding != "utf-8"
+
+
 @given(st.binary(max_size=300))
 def test_any_bytes_are_text_or_not(data: bytes) -> None:
     is_text(data)

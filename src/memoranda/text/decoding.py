@@ -21,6 +21,8 @@ MOST_CONTROLS = 0.05
 """The share of control characters above which bytes are no text."""
 MOST_ZEROS = 0.01
 """The same share if NULs are among them: a text may contain one by accident."""
+VALID_TO_INVALID = 3
+"""Other encodings seldom look like UTF-8: hardly one sequence in three is valid, even in Chinese and Thai ones."""
 SAMPLE = 65_536
 OTHERS = [
     *("cp932", "euc_jp", "gb18030", "big5", "cp949", "cp1251", "koi8_r", "cp866"),
@@ -168,7 +170,10 @@ def _as(data: bytes, encoding: str) -> Decoded:
 
 
 def _guess(data: bytes) -> Decoded:
-    """Decode as Windows-1252 or Latin-1 if the text looks Western European, else as the most likely of `OTHERS`."""
+    """Decode as UTF-8 if few bytes are invalid in it, as Windows-1252 or Latin-1 if the text looks Western European,
+    else as the most likely of `OTHERS`."""
+    if mostly := _mostly_utf_8(data):
+        return mostly
     sample = _sample(data)
     for encoding in ("cp1252", "latin-1"):
         try:
@@ -182,6 +187,16 @@ def _guess(data: bytes) -> Decoded:
         if text.count("\ufffd") * 100 <= len(text):
             return Decoded(text, other, guessed=True, replaced="\ufffd" in text)
     return Decoded(data.decode("cp1252", "replace"), "cp1252", guessed=True, replaced=True)
+
+
+def _mostly_utf_8(data: bytes) -> Decoded | None:
+    """Return the text if it has at least `VALID_TO_INVALID` valid sequences of several bytes for each invalid one."""
+    valid, text = data.decode("utf-8", "ignore"), data.decode("utf-8", "replace")
+    sequences = len(valid) - len(valid.encode("ascii", "ignore"))
+    invalid = text.count("\ufffd") - valid.count("\ufffd")
+    if sequences < VALID_TO_INVALID * invalid:
+        return None
+    return Decoded(text, "utf-8", guessed=True, replaced=True)
 
 
 def _western(text: str) -> bool:
