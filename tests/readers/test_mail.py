@@ -130,6 +130,42 @@ def test_a_mail_attached_as_a_file(read: Read) -> None:
     assert read(made).text.endswith(f"Subject\n\n{HEADER}\n\ninside")
 
 
+ENVELOPE = b"From a@example.com Fri Nov 20 10:00:00 2026"
+
+
+def test_each_mail_of_a_mailbox_stands_under_its_subject(read: Read) -> None:
+    second = message("words two\n\nFrom here on\nNote: no mail\n", "")
+    second.add_attachment(b"# Deep", maintype="text", subtype="markdown", filename="a.md")
+    mails = [
+        message("words one", "One").as_bytes(),
+        second.as_bytes(),
+        message("words three", "Three").as_bytes(),
+    ]
+    found = read(b"".join(b"%b\n%b\n" % (ENVELOPE, mail) for mail in mails))
+    assert found.text == (
+        f"One\n\n{HEADER}\n\nwords one\n\n(no subject)\n\n{HEADER}\n\nwords two\n\nFrom here on\nNote: no mail\n\n"
+        f"a.md\n\n# Deep\n\nThree\n\n{HEADER}\n\nwords three"
+    )
+    assert [(one.level, one.text) for one in found.headings] == [
+        (1, "One"), (1, "(no subject)"), (2, "a.md"), (3, "Deep"), (1, "Three"),
+    ]  # fmt: skip
+    assert found.title is None
+
+
+def test_only_a_file_that_begins_with_an_envelope_is_a_mailbox(read: Read) -> None:
+    quoted = f"words\n\n{ENVELOPE.decode()}\nSubject: quoted\n\nend"
+    assert read(message(quoted)).text == f"{HEADER}\n\n{quoted}"
+    alone = read(ENVELOPE + b"\r\n" + message("alone", "One").as_bytes())
+    assert (alone.title, alone.text, alone.headings) == ("One", f"{HEADER}\n\nalone", [])
+
+
+def test_a_mailbox_that_is_attached(read: Read) -> None:
+    made = message()
+    mails = b"".join(b"%b\n%b\n" % (ENVELOPE, message(word, word).as_bytes()) for word in ("one", "two"))
+    made.add_attachment(mails, maintype="application", subtype="mbox", filename="a.mbox")
+    assert [heading.text for heading in read(made).headings] == ["one", "two"]
+
+
 def test_a_page_kept_with_what_makes_it_look(read: Read) -> None:
     made = EmailMessage()
     made["Subject"] = "Saved page"

@@ -38,7 +38,7 @@ CUT_SHORT = "is damaged: its directory of parts cannot be read, it may be cut sh
 SUFFIXES = {
     **dict.fromkeys((".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd"), "text/markdown"),
     **dict.fromkeys((".html", ".htm", ".xhtml", ".xht", ".shtml"), HTML),
-    **dict.fromkeys((".eml", ".mht", ".mhtml"), MAIL),
+    **dict.fromkeys((".eml", ".mht", ".mhtml", ".mbox"), MAIL),
     **dict.fromkeys((".json", ".ipynb", ".geojson", ".webmanifest"), "application/json"),
     **dict.fromkeys((".jsonl", ".ndjson"), "application/jsonl"),
     **dict.fromkeys((".xml", ".xsd", ".xsl", ".xslt", ".rss", ".atom", ".wsdl", ".plist"), "application/xml"),

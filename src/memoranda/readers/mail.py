@@ -1,4 +1,4 @@
-"""Text of mails (.eml, .mhtml): sender, receivers, text, and the text of attachments."""
+"""Text of mails (.eml, .mhtml) and mailboxes (.mbox): sender, receivers, text, and the text of attachments."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from email import message_from_binary_file, message_from_bytes
 from email.message import Message
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
@@ -33,22 +34,51 @@ _ENDS = {"text/html": ".html", "text/markdown": ".md", "text/csv": ".csv", "appl
 _LOOKS = re.compile(r"text/css|(?:text|application)/(?:x-)?javascript|font/.*|application/(?:x-)?font.*")
 """Parts of a page for styling and scripting."""
 _FOLD = re.compile(r"\r?\n[ \t]*")
+_ENVELOPE = re.compile(rb"From \S.*\b\d\d?:\d\d\b")
+"""The line before each mail of a mailbox: its sender and the time."""
 _WORD = re.compile(r"=\?(?P<charset>[^?\s]{1,60})\?(?P<how>[bBqQ])\?(?P<word>[^?\r\n]*)\?=(?:\s+(?==\?))?")
 
 
 def read(path: Path, limits: Limits) -> Document:
     """Return sender, receivers and date, a line each; the text, and under a heading of its name the text of each
-    attachment. The subject is the title. Unreadable attachments are named."""
+    attachment. The subject is the title. Unreadable attachments are named. Each mail of a mailbox stands under its
+    subject."""
     if path.stat().st_size > limits.unpacked_bytes:
         raise Unreadable("invalid_file", f"is larger than {limits.unpacked_bytes >> 20:,} MB; split it")
     body = Body(limits)
     try:
         with path.open("rb") as file:
-            message = message_from_binary_file(_in_bytes(file))
-        title = Mail(body, limits).add(message, 1)
+            title = _fill(body, _messages(_in_bytes(file)), limits)
     except RecursionError as exc:
         raise Unreadable("invalid_file", "has too many parts inside each other") from exc
     return body.document(MEDIA_TYPE, title)
+
+
+def _fill(body: Body, messages: Iterator[Part], limits: Limits) -> str:
+    """Add the only mail and return its subject, or add the mails of a mailbox, each under a heading."""
+    first, second = next(messages), next(messages, None)
+    if second is None:
+        return Mail(body, limits).add(first, 1)
+    for message in chain((first, second), messages):
+        body.heading(_subject(message) or "(no subject)", 1)
+        Mail(body, limits, level=1).add(message, 1)
+    return ""
+
+
+def _messages(file: IO[bytes]) -> Iterator[Part]:
+    """Yield the mail, or those of a mailbox: an empty line and an envelope line begin the next one."""
+    if not _ENVELOPE.match(file.readline(1_000)):
+        file.seek(0)
+        yield message_from_binary_file(file)
+        return
+    lines: list[bytes] = []
+    for line in file:
+        if lines and not lines[-1].strip() and _ENVELOPE.match(line):
+            yield message_from_bytes(b"".join(lines))
+            lines = []
+        else:
+            lines.append(line)
+    yield message_from_bytes(b"".join(lines))
 
 
 def header_words(value: str) -> str:
@@ -92,11 +122,12 @@ def _in_bytes(file: IO[bytes]) -> IO[bytes]:
 
 
 class Mail:
-    """Reads a mail, and the mails inside it, into a `Body`."""
+    """Reads a mail, and the mails inside it, into a `Body`. `level` is that of the heading above it, 0 without one."""
 
-    def __init__(self, body: Body, limits: Limits) -> None:
+    def __init__(self, body: Body, limits: Limits, level: int = 0) -> None:
         self._body = body
         self._limits = limits
+        self._level = level
         self._parts = 0
 
     def add(self, message: Part, depth: int) -> str:
@@ -176,7 +207,8 @@ class Mail:
         """Add the text of a part with its headings, below that of the part itself."""
         start = self._body.put(document.text) or 0
         self._body.headings.extend(
-            Heading(start + heading.start, heading.level + 1, heading.text) for heading in document.headings
+            Heading(start + heading.start, self._level + heading.level + 1, heading.text)
+            for heading in document.headings
         )
         self._body.notes.extend(document.notes)
 
@@ -193,7 +225,8 @@ class Mail:
                 kind = detect.media_type(path, called)
                 document = None if kind == MEDIA_TYPE else formats.read(path, called, self._limits)
             if document is None:
-                self._mail(message_from_bytes(data), name, depth)
+                for message in _messages(io.BytesIO(data)):
+                    self._mail(message, name, depth)
                 return
         except Unreadable as exc:
             self._name(name, str(exc).partition(";")[0])
@@ -202,7 +235,7 @@ class Mail:
         except Exception as exc:  # however a parser fails on one attachment, the mail is read
             self._name(name, f"broke its reader ({type(exc).__name__})")
         else:
-            self._body.heading(name or "Attachment", 1)
+            self._body.heading(name or "Attachment", self._level + 1)
             self._place(document)
 
     def _mail(self, message: Part, name: str, depth: int) -> None:
@@ -211,7 +244,7 @@ class Mail:
         if depth == DEEPEST:
             self._name(called, f"is more than {DEEPEST} mails deep")
             return
-        self._body.heading(called or "Attachment", 1)
+        self._body.heading(called or "Attachment", self._level + 1)
         self.add(message, depth + 1)
 
     def _name(self, name: str, reason: str) -> None:
