@@ -64,6 +64,21 @@ def test_plain_words_go_before_the_same_in_html(read: Read) -> None:
     assert found.text.startswith("Rich", found.headings[0].start)
 
 
+@pytest.mark.parametrize(
+    ("plain", "counts"),
+    [("Please view this in a browser.", False), ("Your lamps were sent on Monday, all of them.", True)],
+)
+def test_a_plain_part_with_few_of_the_words_is_a_stub(read: Read, plain: str, counts: bool) -> None:
+    rich = "Your order 4711 of two lamps was sent on Monday and arrives on Friday, before noon, if all goes well."
+    both = message(plain)
+    both.add_alternative(f"<p>{rich}</p>", subtype="html")
+    both.get_payload()[1].add_related(b"GIF89a\1\0\1\0", "image", "gif", filename="dot.gif")
+    assert (
+        read(both).text.removeprefix(f"{HEADER}\n\n")
+        == f"{plain if counts else rich}\n\nAttachment: dot.gif (is a GIF image)"
+    )
+
+
 def test_what_is_attached_stands_under_its_name(read: Read) -> None:
     made = message()
     made.add_attachment(

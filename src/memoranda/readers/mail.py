@@ -8,7 +8,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from email import message_from_binary_file, message_from_bytes
 from email.message import Message
 from itertools import chain
@@ -25,6 +25,8 @@ MEDIA_TYPE = detect.MAIL
 DEEPEST = 3
 """The most levels of nested mails."""
 DEEPEST_PART = 50
+STUB = 1 / 3
+"""A plain part with a smaller share of the HTML's words is a stub ("Please view this in a browser")."""
 
 Part: TypeAlias = "Message[str, str]"
 
@@ -33,6 +35,7 @@ _TEXTS = ("text/plain", "text/html")
 _ENDS = {"text/html": ".html", "text/markdown": ".md", "text/csv": ".csv", "application/json": ".json"}
 _LOOKS = re.compile(r"text/css|(?:text|application)/(?:x-)?javascript|font/.*|application/(?:x-)?font.*")
 """Parts of a page for styling and scripting."""
+_WORDS = re.compile(r"\w+")
 _FOLD = re.compile(r"\r?\n[ \t]*")
 _ENVELOPE = re.compile(rb"From \S.*\b\d\d?:\d\d\b")
 """The line before each mail of a mailbox: its sender and the time."""
@@ -163,11 +166,13 @@ class Mail:
         return False
 
     def _best(self, parts: list[Part], attached: list[Part], depth: int) -> bool:
-        """Add the text of one of several alternative parts: the plain one if it has text, else the last with text."""
+        """Add the text of one of several alternative parts: the plain one if it has text and is no stub, else the last
+        with text."""
         plain = [part for part in parts if part.get_content_type() == "text/plain"]
         richer = [part for part in parts if part.get_content_type() != "text/plain"]
+        stub = bool(plain) and _is_stub(self._vocabulary(plain), self._vocabulary(richer))
         said = False
-        for part in [*plain, *reversed(richer)]:
+        for part in [*reversed(richer), *plain] if stub else [*plain, *reversed(richer)]:
             if said and part.get_content_type() in _TEXTS:
                 continue
             if said and part.is_multipart():
@@ -175,6 +180,15 @@ class Mail:
                 continue
             said = self._words(part, attached, depth) or said
         return said
+
+    def _vocabulary(self, parts: list[Part]) -> set[str]:
+        """Return the different words of the plain and HTML texts of these parts."""
+        page = Body(self._limits)
+        for leaf in (leaf for part in parts for leaf in part.walk()):
+            if leaf.get_content_type() in _TEXTS:
+                with suppress(NotText, Unreadable):
+                    _write(leaf, page)
+        return set() if page.empty else set(_WORDS.findall(page.document(MEDIA_TYPE).text.casefold()))
 
     def _beside(self, part: Part, attached: list[Part], depth: int) -> None:
         """Collect the attachments of a part whose text is known already."""
@@ -189,12 +203,9 @@ class Mail:
 
     def _text(self, part: Part, kind: str) -> bool:
         """Add the text of one part; return True if it has any."""
-        data, charset = _content(part), _parameter(part.get_content_charset)
+        page = Body(self._limits)
         try:
-            if kind != "text/html":
-                return self._body.add(clean(decoded(data, charset), self._body.notes)) is not None
-            page = Body(self._limits)
-            html.fill(page, data, charset)
+            _write(part, page)
         except NotText as exc:
             self._body.notes.append(f"a part of the mail is left out: it is {exc}")
             return False
@@ -256,6 +267,20 @@ class Mail:
             raise Unreadable("invalid_file", f"has more than {self._limits.parts:,} parts")
         if depth > DEEPEST_PART:
             raise Unreadable("invalid_file", "has too many parts inside each other")
+
+
+def _is_stub(plain: set[str], rich: set[str]) -> bool:
+    """Return True if the plain words are fewer than the rich ones, and few of these."""
+    return len(plain) < len(rich) and len(plain & rich) < STUB * len(rich)
+
+
+def _write(part: Part, page: Body) -> None:
+    """Write the text of one part. Raises `NotText`."""
+    data, charset = _content(part), _parameter(part.get_content_charset)
+    if part.get_content_type() == "text/html":
+        html.fill(page, data, charset)
+    else:
+        page.add(clean(decoded(data, charset), page.notes))
 
 
 def _inner(part: Part) -> list[Part]:
