@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoranda.readers import plain
+from memoranda.readers import formats, plain
 from memoranda.readers.base import Limits, Unreadable
+from memoranda.readers.mail import stored
 from memoranda.text.decoding import NotText, decoded, is_text
 from support.growth import grows_in_proportion
 
@@ -156,6 +158,30 @@ def test_too_many_characters(tmp_path: Path, data: str) -> None:
     ):
         plain.read(written(tmp_path, data.encode()), limits)
     assert len(plain.read(written(tmp_path, ("é" * 1_000).encode()), limits).text) == 1_000
+
+
+@pytest.mark.parametrize(
+    ("escaped", "text"),
+    [
+        (r'{"frage": "\u0413\u0434\u0435"}', '{"frage": "Где"}'),
+        (r'"Schlo\u00DFstra\u00dfe \ud83d\ude00"', '"Schloßstraße 😀"'),
+        (r'"a \\u00fc, \\\u00fc, \n\"\t"', r'"a \\u00fc, \\ü, \n\"\t"'),
+        (r'"\u0022 \u005c \u0000 \u2028 \ud83d \ude00\ud83d \ufffd \u12"', None),
+        ("{}\n[1]\n", None),
+    ],
+)
+def test_json_has_the_characters_that_its_escapes_stand_for(
+    tmp_path: Path, escaped: str, text: str | None
+) -> None:
+    document = formats.read(written(tmp_path, escaped.encode()), "a.jsonl", Limits())
+    assert document.text == (text or escaped)
+    assert document.media_type == "application/jsonl"
+
+
+@given(st.recursive(st.text(), st.lists))
+def test_json_stays_the_same_value(value: object) -> None:
+    with stored(json.dumps(value).encode()) as path:
+        assert json.loads(plain.json(path, Limits()).text) == value
 
 
 def test_nothing_but_spaces(tmp_path: Path) -> None:

@@ -30,6 +30,8 @@ READERS: dict[str, str] = {
     detect.HTML: "memoranda.readers.html:read",
     detect.MAIL: "memoranda.readers.mail:read",
     plain.MARKDOWN: "memoranda.readers.plain:markdown",
+    "application/json": "memoranda.readers.plain:json",
+    "application/jsonl": "memoranda.readers.plain:json",
     plain.PLAIN: "memoranda.readers.plain:read",
 }
 """Media type to "module:function". Any other kind of text is read as `text/plain`."""

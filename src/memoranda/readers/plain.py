@@ -1,4 +1,4 @@
-"""Plain text, Markdown, CSV, JSON, source code: the text is unchanged."""
+"""Plain text, Markdown, CSV, JSON, source code: the text is unchanged, but for the escapes of JSON."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ PLAIN = "text/plain"
 MARKDOWN = "text/markdown"
 
 _UNWANTED = re.compile("[\0\ud800-\udfff\ufffe\uffff]")
+_ESCAPE = re.compile(
+    r"\\(?:u(?P<pair>[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|u(?P<one>[0-9a-fA-F]{4})|.)"
+)
 _LINE = re.compile(
     r"^ {0,3}(?:(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})(?P<info>[^\n]*)"
     r"|(?P<marks>#{1,6})[ \t]+(?P<words>[^ \t\n][^\n]*)"
@@ -47,6 +50,23 @@ def markdown(path: Path, limits: Limits) -> Document:
     title = _unquoted(match["title"]) if match else ""
     title = title or next((heading.text for heading in found_headings if heading.level == 1), "")
     return Document(text=text, media_type=MARKDOWN, title=title or None, headings=found_headings, notes=notes)
+
+
+def json(path: Path, limits: Limits) -> Document:
+    """Return JSON, or JSON Lines, with `\\u` escapes as the characters they stand for, unless those are ASCII or not
+    printable."""
+    document = read(path, limits)
+    if "\\u" in document.text:
+        document.text = _ESCAPE.sub(_unescaped, document.text)
+    return document
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    digits = (escape["pair"] or escape["one"] or "").replace("\\u", "")
+    character = bytes.fromhex(digits).decode("utf-16-be", "replace")
+    return (
+        character if character > "\x7f" and character.isprintable() and character != "\ufffd" else escape[0]
+    )
 
 
 def headings(text: str, begin: int = 0) -> Iterator[Heading]:
