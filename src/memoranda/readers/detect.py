@@ -19,6 +19,7 @@ PDF = "application/pdf"
 RTF = "application/rtf"
 HTML = "text/html"
 MAIL = "message/rfc822"
+NOTEBOOK = "application/x-ipynb+json"
 PLAIN = "text/plain"
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
@@ -39,7 +40,7 @@ SUFFIXES = {
     **dict.fromkeys((".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd"), "text/markdown"),
     **dict.fromkeys((".html", ".htm", ".xhtml", ".xht", ".shtml"), HTML),
     **dict.fromkeys((".eml", ".mht", ".mhtml", ".mbox"), MAIL),
-    **dict.fromkeys((".json", ".ipynb", ".geojson", ".webmanifest"), "application/json"),
+    **dict.fromkeys((".json", ".geojson", ".webmanifest"), "application/json"),
     **dict.fromkeys((".jsonl", ".ndjson"), "application/jsonl"),
     **dict.fromkeys((".xml", ".xsd", ".xsl", ".xslt", ".rss", ".atom", ".wsdl", ".plist"), "application/xml"),
     **dict.fromkeys((".yaml", ".yml"), "application/yaml"),
@@ -49,6 +50,7 @@ SUFFIXES = {
     **dict.fromkeys((".ts", ".tsx"), "application/typescript"),
     **dict.fromkeys((".sh", ".bash", ".zsh"), "application/x-sh"),
     **dict.fromkeys((".tex", ".sty", ".cls"), "text/x-tex"),
+    ".ipynb": NOTEBOOK,
     ".csv": "text/csv",
     ".tsv": "text/tab-separated-values",
     ".toml": "application/toml",

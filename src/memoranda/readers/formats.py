@@ -28,6 +28,7 @@ READERS: dict[str, str] = {
     detect.PPT: "memoranda.readers.more:read",
     detect.MSG: "memoranda.readers.more:read",
     detect.HTML: "memoranda.readers.html:read",
+    detect.NOTEBOOK: "memoranda.readers.notebook:read",
     detect.MAIL: "memoranda.readers.mail:read",
     plain.MARKDOWN: "memoranda.readers.plain:markdown",
     "application/json": "memoranda.readers.plain:json",
