@@ -38,11 +38,11 @@ _EXTRAS = re.compile(r"xl/(?:comments[^/]*|charts/chart[^/]*|diagrams/data[^/]*|
 
 def read(path: Path, limits: Limits) -> Document:
     """Return the sheets in order, without empty rows and the empty cells at the ends of rows; ` | ` between cells."""
-    media_type = _media_type(path)
     body = Body(limits)
-    title, extras, skipped = "", [], set()
-    if media_type != XLS:
+    media_type, title, extras, skipped = XLS, "", [], set()
+    if _is_zip(path):
         with Archive(path, limits) as archive:
+            media_type = ODS if "content.xml" in archive else XLSX
             if media_type == XLSX:
                 title, extras, skipped = office.title(archive), _extras(archive), _sparse(archive)
             else:
@@ -99,12 +99,9 @@ def _words(cell: Cell) -> str:
     return str(cell)
 
 
-def _media_type(path: Path) -> str:
+def _is_zip(path: Path) -> bool:
     with path.open("rb") as file:
-        start = file.read(128)
-    if not start.startswith(b"PK"):
-        return XLS
-    return ODS if b"opendocument.spreadsheet" in start else XLSX
+        return file.read(2) == b"PK"
 
 
 def _parts(archive: Archive) -> dict[str, str]:
