@@ -195,28 +195,6 @@ def test_a_sheet_whose_cells_lie_far_apart_is_left_out_with_a_note(zipped: Zippe
     assert read.notes == ["left out, as their cells lie more than 20,000,000 places apart: Far"]
 
 
-OFFICE = "urn:oasis:names:tc:opendocument:xmlns:"
-
-
-def table(rows: str) -> dict[str, str]:
-    """An OpenDocument spreadsheet of one sheet, given as its rows' XML."""
-    return {
-        "META-INF/manifest.xml": "<manifest/>",
-        "content.xml": (
-            f'<office:document-content xmlns:office="{OFFICE}office:1.0" xmlns:text="{OFFICE}text:1.0"'
-            f' xmlns:table="{OFFICE}table:1.0" xmlns:dc="http://purl.org/dc/elements/1.1/"><office:body><office:spreadsheet>'
-            f'<table:table table:name="S">{rows}</table:table></office:spreadsheet></office:body></office:document-content>'
-        ),
-        "mimetype": sheets.ODS,
-    }
-
-
-def test_an_opendocument_spreadsheet_that_was_zipped_anew(zipped: Zipped) -> None:
-    row = '<table:table-row><table:table-cell office:value-type="string"><text:p>word</text:p></table:table-cell></table:table-row>'
-    read = sheets.read(zipped(table(row)), Limits())
-    assert (read.text, read.media_type) == ("S\n\nword", sheets.ODS)
-
-
 def opendocument(body: str) -> dict[str, str]:
     return {
         "mimetype": odt.TEXT,

@@ -4,7 +4,8 @@ each row."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import TypeAlias
@@ -17,12 +18,13 @@ from python_calamine import (
     SheetTypeEnum,
 )
 
-from memoranda.readers import office, ole
+from memoranda.readers import ods, office, ole, xlsx
 from memoranda.readers.archive import LOCKED, Archive
 from memoranda.readers.base import Document, Limits, Unreadable
 from memoranda.readers.body import Body
+from memoranda.readers.cells import Cells, Sheet, Shown, number_words
 from memoranda.readers.native import panics_are_damage
-from memoranda.readers.xml import Element, attribute, local, parse
+from memoranda.readers.xml import Element, local, parse
 
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 XLS = "application/vnd.ms-excel"
@@ -32,51 +34,79 @@ MOST_CELLS = 20_000_000
 
 Cell: TypeAlias = int | float | str | bool | time | date | datetime | timedelta
 
-_REFERENCE = re.compile(rb' r="([A-Z]{1,3})(\d{1,7})"')
 _EXTRAS = re.compile(r"xl/(?:comments[^/]*|charts/chart[^/]*|diagrams/data[^/]*|drawings/drawing[^/]*)\.xml")
 
 
 def read(path: Path, limits: Limits) -> Document:
     """Return the sheets in order, without empty rows and the empty cells at the ends of rows; ` | ` between cells."""
     body = Body(limits)
-    media_type, title, extras, skipped = XLS, "", [], set()
     if _is_zip(path):
         with Archive(path, limits) as archive:
-            media_type = ODS if "content.xml" in archive else XLSX
-            if media_type == XLSX:
-                title, extras, skipped = office.title(archive), _extras(archive), _sparse(archive)
-            else:
-                title = office.property_of(archive, "meta.xml", "title")
-    elif ole.tangled(path.read_bytes()):
+            return _read(path, body, archive)
+    if ole.tangled(path.read_bytes()):
         raise Unreadable("invalid_file", "is damaged: its sectors follow each other in circles")
-    with panics_are_damage():
-        _sheets(path, body, skipped)
-    body.add("\n".join(extras))
-    if skipped:
-        names = ", ".join(sorted(skipped))
-        body.notes.append(f"left out, as their cells lie more than {MOST_CELLS:,} places apart: {names}")
-    return body.document(media_type, title)
+    with _damage_is_told():
+        _sheets(CalamineWorkbook.from_path(path), body, {})
+    return body.document(XLS)
 
 
-def _sheets(path: Path, body: Body, skipped: set[str]) -> None:
-    try:
+def _read(path: Path, body: Body, archive: Archive) -> Document:
+    """Return the sheets of a zip file."""
+    opendocument = "content.xml" in archive
+    known = {} if opendocument else xlsx.sheets(archive)
+    with _damage_is_told():
         workbook = CalamineWorkbook.from_path(path)
-        for number, about in enumerate(workbook.sheets_metadata, 1):
-            body.page(number)
-            if about.typ is SheetTypeEnum.WorkSheet and about.name not in skipped:
-                _sheet(about.name, workbook.get_sheet_by_name(about.name), body)
+        if opendocument:
+            known = ods.sheets(archive)  # after a locked one was refused
+        _sheets(workbook, body, known)
+    if opendocument:
+        return body.document(ODS, office.property_of(archive, "meta.xml", "title"))
+    body.add("\n".join(_extras(archive)))
+    return body.document(XLSX, office.title(archive))
+
+
+@contextmanager
+def _damage_is_told() -> Iterator[None]:
+    """Make the errors of calamine `Unreadable`."""
+    try:
+        with panics_are_damage():
+            yield
     except PasswordError as exc:
         raise Unreadable("invalid_file", LOCKED) from exc
     except CalamineError as exc:
         raise Unreadable("invalid_file", f"is damaged: the spreadsheet cannot be read ({exc})") from exc
 
 
-def _sheet(name: str, sheet: CalamineSheet, body: Body) -> None:
-    rows = (list(map(_words, row)) for row in sheet.iter_rows() if any(cell != "" for cell in row))
+def _sheets(workbook: CalamineWorkbook, body: Body, known: Mapping[str, Sheet]) -> None:
+    """Add the sheets; `known` is what their parts say besides, by name."""
+    skipped = set()
+    for number, about in enumerate(workbook.sheets_metadata, 1):
+        body.page(number)
+        sheet = known.get(about.name) or Sheet()
+        if sheet.places > MOST_CELLS:
+            skipped.add(about.name)
+        elif about.typ is SheetTypeEnum.WorkSheet:
+            _sheet(workbook.get_sheet_by_name(about.name), sheet.cells, body)
+    if skipped:
+        names = ", ".join(sorted(skipped))
+        body.notes.append(f"left out, as their cells lie more than {MOST_CELLS:,} places apart: {names}")
+
+
+def _sheet(sheet: CalamineSheet, cells: Cells, body: Body) -> None:
+    rows = _rows(sheet, cells)
     first = next(rows, None)
     if first is not None:
-        body.heading(name, 1)
+        body.heading(sheet.name, 1)
         body.rows(_chain(first, rows))
+
+
+def _rows(sheet: CalamineSheet, cells: Cells) -> Iterator[list[str]]:
+    """Yield the rows that are not empty, from the first column with cells on."""
+    left = sheet.start[1] if sheet.start else 0
+    for number, row in enumerate(sheet.iter_rows()):
+        if any(cell != "" for cell in row):
+            shown = cells.row(number)
+            yield [_shown(cell, shown.get(column)) for column, cell in enumerate(row, left)]
 
 
 def _chain(first: list[str], rest: Iterator[list[str]]) -> Iterator[list[str]]:
@@ -84,64 +114,35 @@ def _chain(first: list[str], rest: Iterator[list[str]]) -> Iterator[list[str]]:
     yield from rest
 
 
+def _shown(cell: Cell, shown: Shown | None) -> str:
+    """Return a cell as it is shown; without a format, as text."""
+    if isinstance(shown, str):
+        return shown
+    if shown and isinstance(cell, int | float) and not isinstance(cell, bool):
+        return shown.text(cell)
+    return _words(cell)
+
+
 def _words(cell: Cell) -> str:
-    """Return a cell as text: whole numbers without a point, dates and times as ISO 8601 has them."""
+    """Return a cell as text: whole numbers without a point, dates and times as ISO 8601 has them, durations in
+    hours."""
     if isinstance(cell, str):
         return cell
     if isinstance(cell, bool):
         return "TRUE" if cell else "FALSE"
-    if isinstance(cell, float):
-        return str(int(cell)) if cell.is_integer() and abs(cell) < 2**53 else format(cell, ".15g")
+    if isinstance(cell, int | float):
+        return number_words(cell)
     if isinstance(cell, datetime):
         return cell.isoformat(" ", "seconds").removesuffix(" 00:00:00")
     if isinstance(cell, date | time):
         return cell.isoformat()
-    return str(cell)
+    minutes, seconds = divmod(round(abs(cell).total_seconds()), 60)
+    return f"{'-' if cell < timedelta() else ''}{minutes // 60}:{minutes % 60:02}:{seconds:02}"
 
 
 def _is_zip(path: Path) -> bool:
     with path.open("rb") as file:
         return file.read(2) == b"PK"
-
-
-def _parts(archive: Archive) -> dict[str, str]:
-    """Return the part of every sheet, by the sheet's name; empty for binary workbooks."""
-    main = office.main_part(archive, "xl/workbook.xml")
-    if not main.endswith(".xml"):
-        return {}
-    links = office.relations(archive, main)
-    parts = {}
-    for sheet in parse(archive, main).iter("{*}sheet"):
-        link = next((value for key, value in sheet.attrib.items() if key.endswith("}id")), "")
-        if link in links and links[link][1] in archive:
-            parts[attribute(sheet, "name")] = links[link][1]
-    return parts
-
-
-def _sparse(archive: Archive) -> set[str]:
-    """Return the names of sheets whose cells span more than `MOST_CELLS`."""
-    return {name for name, part in _parts(archive).items() if _span(archive, part) > MOST_CELLS}
-
-
-def _span(archive: Archive, part: str) -> int:
-    """Rows times columns up to the last cell that a sheet names."""
-    rows, columns, before = 0, 0, b""
-    with archive.open(part) as file:
-        while block := file.read(1 << 20):
-            seen = set()
-            for letters, number in _REFERENCE.findall(before + block):
-                seen.add(letters)
-                rows = max(rows, int(number))
-            columns = max([columns, *map(_column, seen)])
-            before = block[-16:]
-    return rows * columns
-
-
-def _column(letters: bytes) -> int:
-    number = 0
-    for letter in letters:
-        number = number * 26 + letter - 64
-    return number
 
 
 def _extras(archive: Archive) -> list[str]:

@@ -1,0 +1,71 @@
+"""The sheets of OpenDocument spreadsheets: cells whose shown text says more than their value, which calamine reads."""
+
+from __future__ import annotations
+
+import re
+
+from memoranda.readers.archive import Archive
+from memoranda.readers.cells import Sheet
+from memoranda.readers.xml import Element, attribute, forget, walk, whole_number
+
+_CONTENT = "content.xml"
+_EVENTS = ("table", "table-row", "table-cell", "covered-table-cell")
+_UNLIKE_NUMBERS = ("percentage", "currency", "time")
+_MORE = re.compile(r"-?0\d|.*[^\d\s.,'’eE+-]", re.DOTALL)
+"""Numbers with leading zeros, or with a unit."""
+_MOST_COLUMNS = 1 << 14
+_MOST_CELLS = 1 << 22
+"""The most cells that one repeated row is noted for."""
+
+
+def sheets(archive: Archive) -> dict[str, Sheet]:
+    """Return the sheets by name."""
+    found: dict[str, Sheet] = {}
+    tables: list[Table] = []
+    with archive.open(_CONTENT) as file:
+        for event, name, element in walk(file, _CONTENT, _EVENTS):
+            if name == "table":
+                if event == "start":
+                    tables.append(Table())
+                else:
+                    found[attribute(element, "name")] = tables.pop().sheet
+                    forget(element)
+            elif tables and event == "end":
+                tables[-1].end(name, element)
+                forget(element)
+    return found
+
+
+class Table:
+    """A table that is being read."""
+
+    def __init__(self) -> None:
+        self.sheet = Sheet()
+        self._row = self._column = 0
+        self._shown: dict[int, str] = {}
+
+    def end(self, name: str, element: Element) -> None:
+        """Note a row or a cell, as often as it is repeated."""
+        if name == "table-row":
+            self._end_row(whole_number(attribute(element, "number-rows-repeated"), 1))
+            return
+        times = whole_number(attribute(element, "number-columns-repeated"), 1)
+        if text := _shown(element):
+            end = min(self._column + times, _MOST_COLUMNS)
+            self._shown.update(dict.fromkeys(range(self._column, end), text))
+        self._column += times
+
+    def _end_row(self, times: int) -> None:
+        for row in range(self._row, self._row + min(times, _MOST_CELLS // max(1, len(self._shown)))):
+            for column, text in self._shown.items():
+                self.sheet.cells.add(row, column, text)
+        self._row += times
+        self._column = 0
+        self._shown = {}
+
+
+def _shown(cell: Element) -> str:
+    """Return the text of a number that says more than its value; empty for others."""
+    kind = attribute(cell, "value-type")
+    text = "\n".join("".join(part.itertext()) for part in cell.iterchildren("{*}p"))
+    return text if kind in _UNLIKE_NUMBERS or (kind == "float" and _MORE.match(text)) else ""

@@ -1,0 +1,168 @@
+"""What spreadsheets show beside the values of their cells: formats and shown texts."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memoranda.readers import sheets, xlsx
+from memoranda.readers.base import Limits
+from memoranda.readers.cells import number_format
+
+RELS = "http://schemas.openxmlformats.org/package/2006/relationships"
+KIND = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+OFFICE = "urn:oasis:names:tc:opendocument:xmlns:"
+Zipped = Callable[[dict[str, str]], Path]
+
+
+@pytest.fixture
+def zipped(tmp_path: Path) -> Zipped:
+    """Writes members into a zip file."""
+
+    def write(members: dict[str, str]) -> Path:
+        path = tmp_path / "made.zip"
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+            for name, text in members.items():
+                file.writestr(name, text)
+        return path
+
+    return write
+
+
+def links(**targets: str) -> str:
+    """A part's relations: id as `kind_number`, target."""
+    items = (
+        f'<Relationship Id="{name}" Type="{KIND}/{name.split("_")[0]}" Target="{target}"/>'
+        for name, target in targets.items()
+    )
+    return f'<Relationships xmlns="{RELS}">{"".join(items)}</Relationships>'
+
+
+def workbook(*rows: str, formats: tuple[str, ...] = ()) -> dict[str, str]:
+    """A workbook of a sheet for each of these cells' XML: S1, S2 ... Style 1 is `0.00%`, the next are `formats`."""
+    numbers = range(1, len(rows) + 1)
+    names = "".join(f'<sheet name="S{i}" sheetId="{i}" r:id="worksheet_{i}"/>' for i in numbers)
+    codes = "".join(f'<numFmt numFmtId="{i}" formatCode="{code}"/>' for i, code in enumerate(formats, 164))
+    styles = "".join(f'<xf numFmtId="{i}"/>' for i in (0, 10, *range(164, 164 + len(formats))))
+    return {
+        "[Content_Types].xml": '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>',
+        "_rels/.rels": links(officeDocument="xl/workbook.xml"),
+        "xl/workbook.xml": f'<workbook xmlns="{MAIN}" xmlns:r="{KIND}"><sheets>{names}</sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": links(
+            styles="styles.xml", **{f"worksheet_{i}": f"worksheets/sheet{i}.xml" for i in numbers}
+        ),
+        "xl/styles.xml": (
+            f'<styleSheet xmlns="{MAIN}"><numFmts>{codes}</numFmts><cellXfs>{styles}</cellXfs></styleSheet>'
+        ),
+    } | {
+        f"xl/worksheets/sheet{i}.xml": (
+            f'<worksheet xmlns="{MAIN}"><sheetData>{cells}</sheetData></worksheet>'
+        )
+        for i, cells in zip(numbers, rows, strict=True)
+    }
+
+
+def row(number: int, *cells: str) -> str:
+    return f'<row r="{number}">{"".join(cells)}</row>'
+
+
+def cell(place: str, value: str, style: int = 0) -> str:
+    return f'<c r="{place}" s="{style}"><v>{value}</v></c>'
+
+
+def word(place: str, text: str, style: int = 0) -> str:
+    return f'<c r="{place}" t="inlineStr" s="{style}"><is><t>{text}</t></is></c>'
+
+
+def table(rows: str) -> dict[str, str]:
+    """An OpenDocument spreadsheet of one sheet, given as its rows' XML."""
+    names = " ".join(f'xmlns:{name}="{OFFICE}{name}:1.0"' for name in ("office", "text", "table"))
+    return {
+        "META-INF/manifest.xml": "<manifest/>",
+        "content.xml": (
+            f'<office:document-content {names} xmlns:dc="http://purl.org/dc/elements/1.1/"><office:body>'
+            f'<office:spreadsheet><table:table table:name="S">{rows}</table:table></office:spreadsheet>'
+            "</office:body></office:document-content>"
+        ),
+        "mimetype": sheets.ODS,
+    }
+
+
+def ods_row(*cells: str, times: int = 1) -> str:
+    return f'<table:table-row table:number-rows-repeated="{times}">{"".join(cells)}</table:table-row>'
+
+
+def ods_cell(kind: str, shown: str, value: str = "", times: int = 1) -> str:
+    worth = f'office:value="{value}"' if value else ""
+    return (
+        f'<table:table-cell office:value-type="{kind}" {worth} table:number-columns-repeated="{times}">'
+        f"<text:p>{shown}</text:p></table:table-cell>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "value", "text"),
+    [
+        ("0%", 0.07, "7%"),
+        ("0.00%", -0.085, "-8.5%"),
+        ("[$€-407]#,##0.00", 1234.5, "€1234.5"),
+        ('#,##0.00\\ "€"', 1234.5, "1234.5 €"),
+        ('_($* #,##0_);_($* (#,##0);_($* "-"??_);_(@_)', -5, "-$5"),
+        ("£#,##0;[Red]-£#,##0", -7, "-£7"),
+        ('"Gain" 0;"Loss" 0', -7, "-Loss 7"),
+        ("00000", 1067, "01067"),
+        ("000-00-0000", 12345678, "012345678"),
+        ('0.0,,"M"', 1_500_000, "1.5M"),
+        ('General" kg"', 5.25, "5.25 kg"),
+    ],
+)
+def test_a_number_format_adds_to_the_digits(code: str, value: float, text: str) -> None:
+    shown = number_format(code)
+    assert shown is not None
+    assert shown.text(value) == text
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["", "General", "#,##0.00", "0.00E+00", "# ?/?", "yyyy\\-mm", "[h]:mm", "@", '[>9]0.0,"k";0', '"cut', ";;;"],
+)  # fmt: skip
+def test_other_formats_add_nothing(code: str) -> None:
+    assert number_format(code) is None
+
+
+def test_cells_have_the_formats_of_their_styles(zipped: Zipped, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = row(3, word("B3", "rate", 1), cell("C3", "0.085", 1), cell("D3", "0.085"), cell("F3", "5", 2))
+    second = row(4, cell("B4", "1067", 3), cell("C4", "0.5", 1)) + row(6, cell("C6", "1.5", 4))
+    formats = ("#,##0.00\\ [$€-407]", "00000", "[h]:mm")
+    path = zipped(workbook(first + second, row(1, cell("A1", "0.5", 1)), formats=formats))
+    text = "S1\n\nrate | 8.5% | 0.085 |  | 5 €\n01067 | 50%\n| 36:00:00\n\nS2\n\n50%"
+    assert sheets.read(path, Limits()).text == text
+    for size in (1, 50, 200):
+        monkeypatch.setattr(xlsx, "BLOCK", size)
+        assert sheets.read(path, Limits()).text == text
+
+
+def test_numbers_of_opendocument_as_they_are_shown(zipped: Zipped) -> None:
+    empty = "<table:table-cell table:number-columns-repeated='2'/>"
+    cells = (
+        ods_cell("percentage", "8.50%", "0.085", 2),
+        "<table:covered-table-cell/>",
+        ods_cell("currency", "12,50 €", "12.5"),
+        ods_cell("float", "01067", "1067"),
+        ods_cell("float", "3.5 kg", "3.5"),
+        ods_cell("float", "1,234.57", "1234.567"),
+        ods_cell("time", "36:00").replace("office:value-type", "office:time-value='PT36H' office:value-type"),
+        ods_cell("string", "word"),
+    )
+    path = zipped(table(ods_row(empty, times=2) + ods_row(empty, *cells, times=2)))
+    line = "8.50% | 8.50% |  | 12,50 € | 01067 | 3.5 kg | 1234.567 | 36:00 | word"
+    assert sheets.read(path, Limits()).text == f"S\n\n{line}\n{line}"
+
+
+def test_an_opendocument_spreadsheet_that_was_zipped_anew(zipped: Zipped) -> None:
+    read = sheets.read(zipped(table(ods_row(ods_cell("string", "word")))), Limits())
+    assert (read.text, read.media_type) == ("S\n\nword", sheets.ODS)
