@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from memoranda.readers import sheets, xlsx
+from memoranda.readers.archive import Archive
 from memoranda.readers.base import Limits
 from memoranda.readers.cells import number_format
 
@@ -134,6 +135,12 @@ def test_other_formats_add_nothing(code: str) -> None:
     assert number_format(code) is None
 
 
+def test_cells_outside_of_a_sheet_are_ignored(zipped: Zipped) -> None:
+    cells = "".join(cell(place, "1", 1) for place in ("A1", "A0", "ZZZ1", "A9999999"))
+    found, _ = xlsx.sheets(Archive(zipped(workbook(cells)), Limits()))
+    assert list(found["S1"].cells.row(0)) == [0]
+
+
 def test_cells_have_the_formats_of_their_styles(zipped: Zipped, monkeypatch: pytest.MonkeyPatch) -> None:
     first = row(3, word("B3", "rate", 1), cell("C3", "0.085", 1), cell("D3", "0.085"), cell("F3", "5", 2))
     second = row(4, cell("B4", "1067", 3), cell("C4", "0.5", 1)) + row(6, cell("C6", "1.5", 4))
@@ -161,6 +168,52 @@ def test_numbers_of_opendocument_as_they_are_shown(zipped: Zipped) -> None:
     path = zipped(table(ods_row(empty, times=2) + ods_row(empty, *cells, times=2)))
     line = "8.50% | 8.50% |  | 12,50 € | 01067 | 3.5 kg | 1234.567 | 36:00 | word"
     assert sheets.read(path, Limits()).text == f"S\n\n{line}\n{line}"
+
+
+def comments(*texts: str) -> str:
+    items = "".join(
+        f'<comment ref="{place}" authorId="{author}"><text><r><t>{words}</t></r></text></comment>'
+        for place, author, words in (text.split(" ", 2) for text in texts)
+    )
+    return (
+        f'<comments xmlns="{MAIN}"><authors><author>Eve</author></authors>'
+        f"<commentList>{items}</commentList></comments>"
+    )
+
+
+def test_comments_and_drawings_stand_at_the_end_of_their_sheet(zipped: Zipped) -> None:
+    drawing = (
+        '<d:drawing xmlns:d="urn:d" xmlns:a="urn:a"><a:p><a:r><a:t>In a box</a:t></a:r></a:p></d:drawing>'
+    )
+    chart = '<c:chart xmlns:c="urn:c"><c:strCache><c:pt><c:v>North</c:v></c:pt></c:strCache></c:chart>'
+    members = workbook(row(1, word("A1", "one")), "", row(1, word("A1", "three"))) | {
+        "xl/worksheets/_rels/sheet1.xml.rels": links(
+            comments="/xl/comments/comment1.xml", drawing="../drawings/drawing1.xml"
+        ),
+        "xl/worksheets/_rels/sheet2.xml.rels": links(comments="../comments2.xml"),
+        "xl/comments/comment1.xml": comments("A1 0 Eve:\nwhy\nso?", "AB12 7 from nobody", "C1 0 "),
+        "xl/comments2.xml": comments("B2 0 alone"),
+        "xl/comments9.xml": comments("A1 0 of no sheet"),
+        "xl/drawings/drawing1.xml": drawing,
+        "xl/drawings/_rels/drawing1.xml.rels": links(chart="../charts/chart1.xml", drawing="drawing1.xml"),
+        "xl/charts/chart1.xml": chart,
+    }
+    read = sheets.read(zipped(members), Limits())
+    assert read.text == (
+        "S1\n\none\n\nA1 Eve: why so?\nAB12: from nobody\nIn a box\nNorth\n\nS2\n\nB2 Eve: alone\n\nS3\n\nthree\n\n"
+        "A1 Eve: of no sheet"
+    )
+    assert [page.number for page in read.pages] == [1, 2, 3]
+    assert read.text.startswith("S2", read.pages[1].start)
+
+
+def test_comments_of_opendocument(zipped: Zipped) -> None:
+    note = "<office:annotation><dc:creator>Eve</dc:creator><text:p>why</text:p><text:p>so?</text:p></office:annotation>"
+    noted = ods_cell("string", "word").replace("><text", f">{note}<text", 1)
+    path = zipped(
+        table(ods_row(ods_cell("string", "x"), times=2) + ods_row(ods_cell("string", "y", times=27), noted))
+    )
+    assert sheets.read(path, Limits()).text.endswith(" | word\n\nAB3 Eve: why so?")
 
 
 def test_an_opendocument_spreadsheet_that_was_zipped_anew(zipped: Zipped) -> None:

@@ -54,8 +54,8 @@ class Cells:
         self._shown: list[Shown] = []
 
     def add(self, row: int, column: int, shown: Shown) -> None:
-        """Note a cell by its row and column, from 0; those beyond the largest sheet are ignored."""
-        if row < _ROWS and column < _COLUMNS:
+        """Note a cell by its row and column, from 0; those outside of the largest sheet are ignored."""
+        if 0 <= row < _ROWS and 0 <= column < _COLUMNS:
             known = self._numbers.setdefault(shown, len(self._shown))
             if known == len(self._shown):
                 self._shown.append(shown)
@@ -68,11 +68,27 @@ class Cells:
 
 
 class Sheet(msgspec.Struct):
-    """What calamine does not say of a sheet: how its cells are shown, and how many places its rows and columns have
-    up to the last cell, 0 if unknown."""
+    """What calamine does not say of a sheet: how its cells are shown, comments and other text beside the cells, and
+    how many places its rows and columns have up to the last cell, 0 if unknown."""
 
     cells: Cells = msgspec.field(default_factory=Cells)
+    lines: list[str] = []
     places: int = 0
+
+
+def comment(place: str, author: str, text: str) -> str:
+    """Return a comment as a line; an author at its beginning is not repeated. Empty without text."""
+    words = " ".join(text.split()).removeprefix(f"{author}:").strip()
+    return f"{place} {author}".strip() + f": {words}" if words else ""
+
+
+def place(row: int, column: int) -> str:
+    """Return the name of a cell by its row and column, from 0: `B3`."""
+    letters, column = "", column + 1
+    while column:
+        column, letter = divmod(column - 1, 26)
+        letters = chr(65 + letter) + letters
+    return f"{letters}{row + 1}"
 
 
 def number_words(value: float) -> str:

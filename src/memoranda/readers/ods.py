@@ -1,11 +1,12 @@
-"""The sheets of OpenDocument spreadsheets: cells whose shown text says more than their value, which calamine reads."""
+"""What calamine does not read of OpenDocument spreadsheets: shown texts that say more than their value, comments."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from memoranda.readers.archive import Archive
-from memoranda.readers.cells import Sheet
+from memoranda.readers.cells import Sheet, comment, place
 from memoranda.readers.xml import Element, attribute, forget, walk, whole_number
 
 _CONTENT = "content.xml"
@@ -53,6 +54,10 @@ class Table:
         if text := _shown(element):
             end = min(self._column + times, _MOST_COLUMNS)
             self._shown.update(dict.fromkeys(range(self._column, end), text))
+        for note in element.iterchildren("{*}annotation"):
+            author = "".join(part.text or "" for part in note.iterchildren("{*}creator"))
+            if line := comment(place(self._row, self._column), author, _text(note.iter("{*}p"))):
+                self.sheet.lines.append(line)
         self._column += times
 
     def _end_row(self, times: int) -> None:
@@ -67,5 +72,9 @@ class Table:
 def _shown(cell: Element) -> str:
     """Return the text of a number that says more than its value; empty for others."""
     kind = attribute(cell, "value-type")
-    text = "\n".join("".join(part.itertext()) for part in cell.iterchildren("{*}p"))
+    text = _text(cell.iterchildren("{*}p"))
     return text if kind in _UNLIKE_NUMBERS or (kind == "float" and _MORE.match(text)) else ""
+
+
+def _text(paragraphs: Iterable[Element]) -> str:
+    return "\n".join("".join(part.itertext()) for part in paragraphs)

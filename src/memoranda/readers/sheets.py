@@ -3,10 +3,10 @@ each row."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
+from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
@@ -24,7 +24,6 @@ from memoranda.readers.base import Document, Limits, Unreadable
 from memoranda.readers.body import Body
 from memoranda.readers.cells import Cells, Sheet, Shown, number_words
 from memoranda.readers.native import panics_are_damage
-from memoranda.readers.xml import Element, local, parse
 
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 XLS = "application/vnd.ms-excel"
@@ -33,8 +32,6 @@ MOST_CELLS = 20_000_000
 """Cells between the first and the last of a sheet, empty ones too: the parser takes 32 bytes for each."""
 
 Cell: TypeAlias = int | float | str | bool | time | date | datetime | timedelta
-
-_EXTRAS = re.compile(r"xl/(?:comments[^/]*|charts/chart[^/]*|diagrams/data[^/]*|drawings/drawing[^/]*)\.xml")
 
 
 def read(path: Path, limits: Limits) -> Document:
@@ -53,7 +50,7 @@ def read(path: Path, limits: Limits) -> Document:
 def _read(path: Path, body: Body, archive: Archive) -> Document:
     """Return the sheets of a zip file."""
     opendocument = "content.xml" in archive
-    known = {} if opendocument else xlsx.sheets(archive)
+    known, others = ({}, []) if opendocument else xlsx.sheets(archive)
     with _damage_is_told():
         workbook = CalamineWorkbook.from_path(path)
         if opendocument:
@@ -61,7 +58,7 @@ def _read(path: Path, body: Body, archive: Archive) -> Document:
         _sheets(workbook, body, known)
     if opendocument:
         return body.document(ODS, office.property_of(archive, "meta.xml", "title"))
-    body.add("\n".join(_extras(archive)))
+    body.add("\n".join(others))
     return body.document(XLSX, office.title(archive))
 
 
@@ -83,21 +80,24 @@ def _sheets(workbook: CalamineWorkbook, body: Body, known: Mapping[str, Sheet]) 
     for number, about in enumerate(workbook.sheets_metadata, 1):
         body.page(number)
         sheet = known.get(about.name) or Sheet()
+        rows: Iterator[list[str]] = iter(())
         if sheet.places > MOST_CELLS:
             skipped.add(about.name)
         elif about.typ is SheetTypeEnum.WorkSheet:
-            _sheet(workbook.get_sheet_by_name(about.name), sheet.cells, body)
+            rows = _rows(workbook.get_sheet_by_name(about.name), sheet.cells)
+        _sheet(about.name, rows, sheet.lines, body)
     if skipped:
         names = ", ".join(sorted(skipped))
         body.notes.append(f"left out, as their cells lie more than {MOST_CELLS:,} places apart: {names}")
 
 
-def _sheet(sheet: CalamineSheet, cells: Cells, body: Body) -> None:
-    rows = _rows(sheet, cells)
+def _sheet(name: str, rows: Iterator[list[str]], lines: list[str], body: Body) -> None:
     first = next(rows, None)
+    if first is not None or lines:
+        body.heading(name, 1)
     if first is not None:
-        body.heading(sheet.name, 1)
-        body.rows(_chain(first, rows))
+        body.rows(chain((first,), rows))
+    body.add("\n".join(lines))
 
 
 def _rows(sheet: CalamineSheet, cells: Cells) -> Iterator[list[str]]:
@@ -107,11 +107,6 @@ def _rows(sheet: CalamineSheet, cells: Cells) -> Iterator[list[str]]:
         if any(cell != "" for cell in row):
             shown = cells.row(number)
             yield [_shown(cell, shown.get(column)) for column, cell in enumerate(row, left)]
-
-
-def _chain(first: list[str], rest: Iterator[list[str]]) -> Iterator[list[str]]:
-    yield first
-    yield from rest
 
 
 def _shown(cell: Cell, shown: Shown | None) -> str:
@@ -143,18 +138,3 @@ def _words(cell: Cell) -> str:
 def _is_zip(path: Path) -> bool:
     with path.open("rb") as file:
         return file.read(2) == b"PK"
-
-
-def _extras(archive: Archive) -> list[str]:
-    """Return the text of comments, charts, diagrams and text boxes, each once."""
-    lines: dict[str, None] = {}
-    for name in filter(_EXTRAS.fullmatch, archive.names):
-        for element in parse(archive, name).iter("{*}p", "{*}comment", "{*}strCache"):
-            lines[_line(element)] = None
-    return [line for line in lines if line]
-
-
-def _line(element: Element) -> str:
-    if local(element) == "strCache":
-        return ", ".join(part.text or "" for part in element.iter("{*}v"))
-    return "".join(part.text or "" for part in element.iter("{*}t")).strip()

@@ -1,50 +1,91 @@
-"""The parts of XLSX workbooks that calamine does not read: how their numbers are shown."""
+"""The parts of XLSX workbooks that calamine does not read: how numbers are shown, comments, charts, text boxes."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import IO
 
 from memoranda.readers import office
 from memoranda.readers.archive import Archive
-from memoranda.readers.cells import NumberFormat, Sheet, number_format
-from memoranda.readers.xml import attribute, parse, whole_number
+from memoranda.readers.cells import NumberFormat, Sheet, comment, number_format
+from memoranda.readers.xml import Element, attribute, local, parse, whole_number
 
 BLOCK = 1 << 20
 """Bytes of a sheet that are searched at once."""
 _LONGEST_ROW = 4 << 20
 _CELL = re.compile(rb' r="([A-Z]{1,3})(\d{1,7})"(?:[^<>]*? s="(\d{1,5})")?')
+_EXTRAS = re.compile(r"xl/(?:comments[^/]*|charts/chart[^/]*|diagrams/data[^/]*|drawings/drawing[^/]*)\.xml")
+_LINKED = ("comments", "drawing", "chart", "chartEx", "chartUserShapes", "diagramData")
+"""Parts with text, by the names of files and by the kinds of relations to them."""
 _USUAL = {9: "0%", 10: "0.00%"}
 """Formats that a workbook uses without their code. Others depend on the language of the program, or add nothing."""
 
 
-def sheets(archive: Archive) -> dict[str, Sheet]:
-    """Return the sheets by name; empty for binary workbooks."""
+def sheets(archive: Archive) -> tuple[dict[str, Sheet], list[str]]:
+    """Return the sheets by name, none for binary workbooks, and the text of parts that belong to no sheet."""
+    found: dict[str, Sheet] = {}
+    read: set[str] = set()
     main = office.main_part(archive, "xl/workbook.xml")
-    if not main.endswith(".xml"):
-        return {}
-    links = office.relations(archive, main)
-    formats = _formats(archive, links)
-    found = {}
-    for element in parse(archive, main).iter("{*}sheet"):
-        link = next((value for key, value in element.attrib.items() if key.endswith("}id")), "")
-        if link in links and links[link][1] in archive:
-            with archive.open(links[link][1]) as file:
-                found[attribute(element, "name")] = _sheet(file, formats)
-    return found
+    if main.endswith(".xml"):
+        links = office.relations(archive, main)
+        formats = _formats(archive, links)
+        for element in parse(archive, main).iter("{*}sheet"):
+            link = next((value for key, value in element.attrib.items() if key.endswith("}id")), "")
+            part = links.get(link, ("", ""))[1]
+            if part in archive:
+                sheet = found[attribute(element, "name")] = _sheet(archive, part, formats)
+                sheet.lines = _each_once(_linked(archive, part, read))
+    others = [name for name in archive.names if _EXTRAS.fullmatch(name) and name.casefold() not in read]
+    return found, _each_once(line for name in others for line in _lines(parse(archive, name)))
 
 
-def _sheet(file: IO[bytes], formats: Mapping[bytes, NumberFormat]) -> Sheet:
+def _linked(archive: Archive, part: str, read: set[str]) -> Iterator[str]:
+    """Yield the text of the comments and drawings of a part, and of theirs, unless they are `read`."""
+    parts = [part]
+    for source in parts:
+        for kind, target in office.relations(archive, source).values():
+            if kind in _LINKED and target in archive and target.casefold() not in read:
+                read.add(target.casefold())
+                parts.append(target)
+                yield from _lines(parse(archive, target))
+
+
+def _lines(part: Element) -> Iterator[str]:
+    """Yield the comments of a part, or its paragraphs and the labels of its charts."""
+    if local(part) == "comments":
+        authors = ["".join(author.itertext()) for author in part.iterfind("{*}authors/{*}author")]
+        for element in part.iterfind("{*}commentList/{*}comment"):
+            number = whole_number(attribute(element, "authorId"), len(authors))
+            author = authors[number] if number < len(authors) else ""
+            yield comment(attribute(element, "ref"), author, _text(element))
+        return
+    for element in part.iter("{*}p", "{*}strCache"):
+        if local(element) == "p":
+            yield _text(element)
+        else:
+            yield ", ".join(value.text or "" for value in element.iter("{*}v"))
+
+
+def _text(element: Element) -> str:
+    return "".join(part.text or "" for part in element.iter("{*}t")).strip()
+
+
+def _each_once(lines: Iterable[str]) -> list[str]:
+    return [line for line in dict.fromkeys(lines) if line]
+
+
+def _sheet(archive: Archive, part: str, formats: Mapping[bytes, NumberFormat]) -> Sheet:
     sheet, rows, columns = Sheet(), 0, 0
-    for block in _blocks(file):
-        seen = set()
-        for letters, row, style in _CELL.findall(block):
-            seen.add(letters)
-            rows = max(rows, int(row))
-            if style in formats:
-                sheet.cells.add(int(row) - 1, _column(letters) - 1, formats[style])
-        columns = max([columns, *map(_column, seen)])
+    with archive.open(part) as file:
+        for block in _blocks(file):
+            seen = set()
+            for letters, row, style in _CELL.findall(block):
+                seen.add(letters)
+                rows = max(rows, int(row))
+                if style in formats:
+                    sheet.cells.add(int(row) - 1, _column(letters) - 1, formats[style])
+            columns = max([columns, *map(_column, seen)])
     sheet.places = rows * columns
     return sheet
 
