@@ -216,6 +216,24 @@ def test_comments_of_opendocument(zipped: Zipped) -> None:
     assert sheets.read(path, Limits()).text.endswith(" | word\n\nAB3 Eve: why so?")
 
 
+def test_formulas_without_a_result_are_counted(zipped: Zipped) -> None:
+    formulas = (
+        '<c r="A1"><f>SUM(B1:B3)</f><v>42</v></c><c r="B1" s="1"><f>A1&gt;2</f></c>',
+        '<c r="C1"><f t="shared" si="0"/></c><c r="D1"><f>1+1</f><v></v></c><c r="E1"><f>1+1</f><v /></c>',
+        '<c r="F1" t="str"><f>T("")</f><v></v></c><c r="G1"/>',
+    )
+    hint = "open and save the file in a spreadsheet program"
+    read = sheets.read(zipped(workbook(row(1, *formulas), row(1, word("A1", "x")))), Limits())
+    assert read.text == "S1\n\n42\n\nS2\n\nx"
+    assert read.notes == [f"formulas without a stored result, which are empty here: 4; {hint}"]
+    unsolved = '<table:table-cell table:formula="of:=1+1"/>'
+    solved = ods_cell("float", "2", "2").replace(
+        "<table:table-cell", '<table:table-cell table:formula="of:=1+1"'
+    )
+    read = sheets.read(zipped(table(ods_row(solved, unsolved))), Limits())
+    assert read.notes == [f"formulas without a stored result, which are empty here: 1; {hint}"]
+
+
 def test_an_opendocument_spreadsheet_that_was_zipped_anew(zipped: Zipped) -> None:
     read = sheets.read(zipped(table(ods_row(ods_cell("string", "word")))), Limits())
     assert (read.text, read.media_type) == ("S\n\nword", sheets.ODS)

@@ -68,11 +68,13 @@ class Cells:
 
 
 class Sheet(msgspec.Struct):
-    """What calamine does not say of a sheet: how its cells are shown, comments and other text beside the cells, and
-    how many places its rows and columns have up to the last cell, 0 if unknown."""
+    """What calamine does not say of a sheet: how its cells are shown, comments and other text beside the cells, how
+    many formulas have no stored result, and how many places its rows and columns have up to the last cell, 0 if
+    unknown."""
 
     cells: Cells = msgspec.field(default_factory=Cells)
     lines: list[str] = []
+    unsolved: int = 0
     places: int = 0
 
 

@@ -54,6 +54,8 @@ class Table:
         if text := _shown(element):
             end = min(self._column + times, _MOST_COLUMNS)
             self._shown.update(dict.fromkeys(range(self._column, end), text))
+        if attribute(element, "formula") and not attribute(element, "value-type"):
+            self.sheet.unsolved += 1
         for note in element.iterchildren("{*}annotation"):
             author = "".join(part.text or "" for part in note.iterchildren("{*}creator"))
             if line := comment(place(self._row, self._column), author, _text(note.iter("{*}p"))):

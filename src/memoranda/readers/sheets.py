@@ -86,6 +86,9 @@ def _sheets(workbook: CalamineWorkbook, body: Body, known: Mapping[str, Sheet]) 
         elif about.typ is SheetTypeEnum.WorkSheet:
             rows = _rows(workbook.get_sheet_by_name(about.name), sheet.cells)
         _sheet(about.name, rows, sheet.lines, body)
+    if unsolved := sum(sheet.unsolved for sheet in known.values()):
+        hint = "open and save the file in a spreadsheet program"
+        body.notes.append(f"formulas without a stored result, which are empty here: {unsolved:,}; {hint}")
     if skipped:
         names = ", ".join(sorted(skipped))
         body.notes.append(f"left out, as their cells lie more than {MOST_CELLS:,} places apart: {names}")

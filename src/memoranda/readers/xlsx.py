@@ -15,6 +15,11 @@ BLOCK = 1 << 20
 """Bytes of a sheet that are searched at once."""
 _LONGEST_ROW = 4 << 20
 _CELL = re.compile(rb' r="([A-Z]{1,3})(\d{1,7})"(?:[^<>]*? s="(\d{1,5})")?')
+_UNSOLVED = re.compile(
+    rb'<(?:\w+:)?c\b(?![^<>]* t="str")[^<>]*>\s*<(?:\w+:)?f(?:\s[^<>]*)?(?:/>|>[^<]*</(?:\w+:)?f>)\s*'
+    rb"(?:<(?:\w+:)?v\s*(?:/>|>\s*</(?:\w+:)?v>)\s*)?</(?:\w+:)?c>"
+)
+"""Cells of a formula without a result; an empty text is one."""
 _EXTRAS = re.compile(r"xl/(?:comments[^/]*|charts/chart[^/]*|diagrams/data[^/]*|drawings/drawing[^/]*)\.xml")
 _LINKED = ("comments", "drawing", "chart", "chartEx", "chartUserShapes", "diagramData")
 """Parts with text, by the names of files and by the kinds of relations to them."""
@@ -86,6 +91,7 @@ def _sheet(archive: Archive, part: str, formats: Mapping[bytes, NumberFormat]) -
                 if style in formats:
                     sheet.cells.add(int(row) - 1, _column(letters) - 1, formats[style])
             columns = max([columns, *map(_column, seen)])
+            sheet.unsolved += len(_UNSOLVED.findall(block))
     sheet.places = rows * columns
     return sheet
 
