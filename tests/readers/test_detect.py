@@ -77,6 +77,8 @@ MAIL = b"Received: from a\r\n by b\r\nFrom: a@example.com\r\nSubject: x\r\n\r\nw
         (b"<div align='center'>logo</div>\n\n# Name", "README.md", "text/markdown"),
         (b"<div>words</div>", "", detect.HTML),
         (b"<div>words</div>", "a.txt", "text/plain"),
+        (b"<script>let total = 4711</script>\n<h1>x</h1>", "a.svelte", "text/plain"),
+        (b"<style>p {}</style>\n<p>x", "page.html", detect.HTML),
         (b"words only", "page.HTM", detect.HTML),
         (b"<?xml version='1.0'?><a/>", "a.xml", "application/xml"),
         (MAIL, "", detect.MAIL),

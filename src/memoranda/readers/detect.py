@@ -137,9 +137,10 @@ _FIELDS_ONLY = re.compile(rb"(?:From [^\n]*\n)?(?:[!-9;-~]+[ \t]*:[^\n]*\n(?:[ \
 _BEFORE_HTML = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*", re.DOTALL)
 _SURELY_HTML = re.compile(r"<(?:!doctype\s+html|html|head|body)[\s>]", re.IGNORECASE)
 _LIKELY_HTML = re.compile(
-    r"<(?:meta|title|script|style|link|table|div|p|h[1-6]|a|br|img|ul|ol|font|center|article|section)[\s/>]",
+    r"<(?:meta|title|link|table|div|p|h[1-6]|a|br|img|ul|ol|font|center|article|section)[\s/>]",
     re.IGNORECASE,
 )
+"""Tags at the beginning of a page. Scripts and styles are none: components of source code begin with them, too."""
 _WORD_XML = re.compile(r"<\?mso-application\s+progid=\"Word\.Document\"|<(?:w:wordDocument|pkg:package)[\s>]")
 _SVG = re.compile(r"<(?:!DOCTYPE\s+)?svg[\s>]")
 
