@@ -207,6 +207,26 @@ def test_comments_and_drawings_stand_at_the_end_of_their_sheet(zipped: Zipped) -
     assert read.text.startswith("S2", read.pages[1].start)
 
 
+def test_threads_have_their_authors_and_are_read_once(zipped: Zipped) -> None:
+    thread = "".join(
+        f'<threadedComment ref="B3" personId="{{{who}}}"><text>{words}</text></threadedComment>'
+        for who, words in (("1", "why so?"), ("2", "because"))
+    )
+    members = workbook(row(1, word("A1", "one")))
+    members |= {
+        "xl/_rels/workbook.xml.rels": links(worksheet_1="worksheets/sheet1.xml", person="persons/person.xml"),
+        "xl/persons/person.xml": '<personList xmlns="urn:t"><person displayName="Eve Adams" id="{1}"/></personList>',
+        "xl/worksheets/_rels/sheet1.xml.rels": links(
+            comments="../comments1.xml", threadedComment="../threadedComments/threadedComment1.xml"
+        ),
+        "xl/comments1.xml": comments("B3 0 [Threaded comment] ... Comment: why so?").replace("Eve", "tc={9}"),
+        "xl/threadedComments/threadedComment1.xml": f'<ThreadedComments xmlns="urn:t">{thread}</ThreadedComments>',
+    }
+    assert sheets.read(zipped(members), Limits()).text == "S1\n\none\n\nB3 Eve Adams: why so?\nB3: because"
+    del members["xl/threadedComments/threadedComment1.xml"]
+    assert sheets.read(zipped(members), Limits()).text.endswith("B3: [Threaded comment] ... Comment: why so?")
+
+
 def test_comments_of_opendocument(zipped: Zipped) -> None:
     note = "<office:annotation><dc:creator>Eve</dc:creator><text:p>why</text:p><text:p>so?</text:p></office:annotation>"
     noted = ods_cell("string", "word").replace("><text", f">{note}<text", 1)

@@ -21,8 +21,10 @@ _UNSOLVED = re.compile(
 )
 """Cells of a formula without a result; an empty text is one."""
 _EXTRAS = re.compile(r"xl/(?:comments[^/]*|charts/chart[^/]*|diagrams/data[^/]*|drawings/drawing[^/]*)\.xml")
-_LINKED = ("comments", "drawing", "chart", "chartEx", "chartUserShapes", "diagramData")
+_LINKED = ("comments", "threadedComment", "drawing", "chart", "chartEx", "chartUserShapes", "diagramData")
 """Parts with text, by the names of files and by the kinds of relations to them."""
+_COPY = "tc={"
+"""The author of a comment that is a copy of a thread, for programs without threads, begins like this."""
 _USUAL = {9: "0%", 10: "0.00%"}
 """Formats that a workbook uses without their code. Others depend on the language of the program, or add nothing."""
 
@@ -30,46 +32,85 @@ _USUAL = {9: "0%", 10: "0.00%"}
 def sheets(archive: Archive) -> tuple[dict[str, Sheet], list[str]]:
     """Return the sheets by name, none for binary workbooks, and the text of parts that belong to no sheet."""
     found: dict[str, Sheet] = {}
-    read: set[str] = set()
+    texts = Texts(archive)
     main = office.main_part(archive, "xl/workbook.xml")
     if main.endswith(".xml"):
         links = office.relations(archive, main)
         formats = _formats(archive, links)
+        texts.people = _people(archive, links)
         for element in parse(archive, main).iter("{*}sheet"):
             link = next((value for key, value in element.attrib.items() if key.endswith("}id")), "")
             part = links.get(link, ("", ""))[1]
             if part in archive:
                 sheet = found[attribute(element, "name")] = _sheet(archive, part, formats)
-                sheet.lines = _each_once(_linked(archive, part, read))
-    others = [name for name in archive.names if _EXTRAS.fullmatch(name) and name.casefold() not in read]
-    return found, _each_once(line for name in others for line in _lines(parse(archive, name)))
+                sheet.lines = _each_once(texts.linked(part))
+    return found, _each_once(texts.others())
 
 
-def _linked(archive: Archive, part: str, read: set[str]) -> Iterator[str]:
-    """Yield the text of the comments and drawings of a part, and of theirs, unless they are `read`."""
-    parts = [part]
-    for source in parts:
-        for kind, target in office.relations(archive, source).values():
-            if kind in _LINKED and target in archive and target.casefold() not in read:
-                read.add(target.casefold())
-                parts.append(target)
-                yield from _lines(parse(archive, target))
+class Texts:
+    """The text beside the cells of a workbook, each part once. `people` are names by the ids that threads have."""
+
+    def __init__(self, archive: Archive) -> None:
+        self.people: dict[str, str] = {}
+        self._archive = archive
+        self._read: set[str] = set()
+        self._threads = any("threadedcomment" in name.casefold() for name in archive.names)
+
+    def linked(self, part: str) -> Iterator[str]:
+        """Yield the text of the comments and drawings of a sheet, and of the parts that they lead to."""
+        parts = [part]
+        for source in parts:
+            for kind, target in office.relations(self._archive, source).values():
+                if kind in _LINKED and target in self._archive and target.casefold() not in self._read:
+                    parts.append(target)
+                    yield from self._lines(target)
+
+    def others(self) -> Iterator[str]:
+        """Yield the text of the parts that no sheet leads to."""
+        for name in self._archive.names:
+            if _EXTRAS.fullmatch(name) and name.casefold() not in self._read:
+                yield from self._lines(name)
+
+    def _lines(self, name: str) -> Iterator[str]:
+        self._read.add(name.casefold())
+        part = parse(self._archive, name)
+        kind = local(part)
+        if kind == "comments":
+            yield from _comments(part, self._threads)
+        elif kind == "ThreadedComments":
+            for element in part.iterfind("{*}threadedComment"):
+                author = self.people.get(attribute(element, "personId"), "")
+                yield comment(attribute(element, "ref"), author, "".join(element.itertext("{*}text")))
+        else:
+            yield from _drawn(part)
 
 
-def _lines(part: Element) -> Iterator[str]:
-    """Yield the comments of a part, or its paragraphs and the labels of its charts."""
-    if local(part) == "comments":
-        authors = ["".join(author.itertext()) for author in part.iterfind("{*}authors/{*}author")]
-        for element in part.iterfind("{*}commentList/{*}comment"):
-            number = whole_number(attribute(element, "authorId"), len(authors))
-            author = authors[number] if number < len(authors) else ""
+def _comments(part: Element, threads: bool) -> Iterator[str]:
+    """Yield the comments of a part. `threads` says that the workbook has the threads, some of which are copied here."""
+    authors = ["".join(author.itertext()) for author in part.iterfind("{*}authors/{*}author")]
+    for element in part.iterfind("{*}commentList/{*}comment"):
+        number = whole_number(attribute(element, "authorId"), len(authors))
+        author = authors[number] if number < len(authors) else ""
+        if not author.startswith(_COPY):
             yield comment(attribute(element, "ref"), author, _text(element))
-        return
+        elif not threads:
+            yield comment(attribute(element, "ref"), "", _text(element))
+
+
+def _drawn(part: Element) -> Iterator[str]:
+    """Yield the paragraphs of a drawing and the labels of a chart."""
     for element in part.iter("{*}p", "{*}strCache"):
         if local(element) == "p":
             yield _text(element)
         else:
             yield ", ".join(value.text or "" for value in element.iter("{*}v"))
+
+
+def _people(archive: Archive, links: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+    """Return the names of those who commented, by id."""
+    parts = [target for kind, target in links.values() if kind == "person" and target in archive]
+    people = (person for part in parts for person in parse(archive, part).iterfind("{*}person"))
+    return {attribute(person, "id"): attribute(person, "displayName") for person in people}
 
 
 def _text(element: Element) -> str:
