@@ -10,8 +10,10 @@ from memoranda.readers.cells import Sheet, comment, place
 from memoranda.readers.xml import Element, attribute, forget, walk, whole_number
 
 _CONTENT = "content.xml"
-_EVENTS = ("table", "table-row", "table-cell", "covered-table-cell")
-_UNLIKE_NUMBERS = ("percentage", "currency", "time")
+_OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
+_TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
+_CELLS = (_TABLE + "table-cell", _TABLE + "covered-table-cell")
+_SHOWN = ("percentage", "currency", "time")
 _MORE = re.compile(r"-?0\d|.*[^\d\s.,'’eE+-]", re.DOTALL)
 """Numbers with leading zeros, or with a unit."""
 _MOST_COLUMNS = 1 << 14
@@ -24,15 +26,14 @@ def sheets(archive: Archive) -> dict[str, Sheet]:
     found: dict[str, Sheet] = {}
     tables: list[Table] = []
     with archive.open(_CONTENT) as file:
-        for event, name, element in walk(file, _CONTENT, _EVENTS):
-            if name == "table":
-                if event == "start":
-                    tables.append(Table())
-                else:
-                    found[attribute(element, "name")] = tables.pop().sheet
-                    forget(element)
+        for event, name, element in walk(file, _CONTENT, ("table", "table-row")):
+            if name == "table" and event == "start":
+                tables.append(Table())
+            elif name == "table":
+                found[attribute(element, "name")] = tables.pop().sheet
+                forget(element)
             elif tables and event == "end":
-                tables[-1].end(name, element)
+                tables[-1].row(element)
                 forget(element)
     return found
 
@@ -42,40 +43,40 @@ class Table:
 
     def __init__(self) -> None:
         self.sheet = Sheet()
-        self._row = self._column = 0
-        self._shown: dict[int, str] = {}
+        self._row = 0
 
-    def end(self, name: str, element: Element) -> None:
-        """Note a row or a cell, as often as it is repeated."""
-        if name == "table-row":
-            self._end_row(whole_number(attribute(element, "number-rows-repeated"), 1))
-            return
-        times = whole_number(attribute(element, "number-columns-repeated"), 1)
-        if text := _shown(element):
-            end = min(self._column + times, _MOST_COLUMNS)
-            self._shown.update(dict.fromkeys(range(self._column, end), text))
-        if attribute(element, "formula") and not attribute(element, "value-type"):
-            self.sheet.unsolved += 1
-        for note in element.iterchildren("{*}annotation"):
-            author = "".join(part.text or "" for part in note.iterchildren("{*}creator"))
-            if line := comment(place(self._row, self._column), author, _text(note.iter("{*}p"))):
-                self.sheet.lines.append(line)
-        self._column += times
-
-    def _end_row(self, times: int) -> None:
-        for row in range(self._row, self._row + min(times, _MOST_CELLS // max(1, len(self._shown)))):
-            for column, text in self._shown.items():
+    def row(self, element: Element) -> None:
+        """Note the cells of a row, as often as it is repeated."""
+        shown: dict[int, str] = {}
+        column = 0
+        for cell in element.iterchildren(*_CELLS):
+            times = whole_number(cell.get(_TABLE + "number-columns-repeated", "1"), 1)
+            if text := _shown(cell):
+                shown.update(dict.fromkeys(range(column, min(column + times, _MOST_COLUMNS)), text))
+            if cell.get(_TABLE + "formula") and not cell.get(_OFFICE + "value-type"):
+                self.sheet.unsolved += 1
+            for note in cell.iterchildren(_OFFICE + "annotation"):
+                self._comment(note, place(self._row, column))
+            column += times
+        times = whole_number(element.get(_TABLE + "number-rows-repeated", "1"), 1)
+        for row in range(self._row, self._row + min(times, _MOST_CELLS // max(1, len(shown)))):
+            for column, text in shown.items():
                 self.sheet.cells.add(row, column, text)
         self._row += times
-        self._column = 0
-        self._shown = {}
+
+    def _comment(self, note: Element, where: str) -> None:
+        author = "".join(part.text or "" for part in note.iterchildren("{*}creator"))
+        if line := comment(where, author, _text(note.iter("{*}p"))):
+            self.sheet.lines.append(line)
 
 
 def _shown(cell: Element) -> str:
     """Return the text of a number that says more than its value; empty for others."""
-    kind = attribute(cell, "value-type")
+    kind = cell.get(_OFFICE + "value-type")
+    if kind != "float" and kind not in _SHOWN:
+        return ""
     text = _text(cell.iterchildren("{*}p"))
-    return text if kind in _UNLIKE_NUMBERS or (kind == "float" and _MORE.match(text)) else ""
+    return text if kind in _SHOWN or _MORE.match(text) else ""
 
 
 def _text(paragraphs: Iterable[Element]) -> str:
