@@ -10,7 +10,7 @@ import pytest
 
 from memoranda.readers import sheets, xlsx
 from memoranda.readers.archive import Archive
-from memoranda.readers.base import Limits
+from memoranda.readers.base import Limits, Unreadable
 from memoranda.readers.cells import number_format
 
 RELS = "http://schemas.openxmlformats.org/package/2006/relationships"
@@ -257,3 +257,13 @@ def test_formulas_without_a_result_are_counted(zipped: Zipped) -> None:
 def test_an_opendocument_spreadsheet_that_was_zipped_anew(zipped: Zipped) -> None:
     read = sheets.read(zipped(table(ods_row(ods_cell("string", "word")))), Limits())
     assert (read.text, read.media_type) == ("S\n\nword", sheets.ODS)
+
+
+def test_opendocument_that_is_locked_or_damaged(zipped: Zipped) -> None:
+    members = table(ods_row(ods_cell("string", "word")))
+    cut = members["content.xml"].replace("</table:table>", "</table:tawle>")
+    with pytest.raises(Unreadable, match="is no well-formed XML"):
+        sheets.read(zipped(members | {"content.xml": cut}), Limits())
+    locked = "<manifest><file-entry><encryption-data/></file-entry></manifest>"
+    with pytest.raises(Unreadable, match="is locked with a password"):
+        sheets.read(zipped(members | {"content.xml": "\x05", "META-INF/manifest.xml": locked}), Limits())

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from memoranda.readers.archive import Archive
+from memoranda.readers.archive import LOCKED, Archive
+from memoranda.readers.base import Unreadable
 from memoranda.readers.cells import Sheet, comment, place
-from memoranda.readers.xml import Element, attribute, forget, walk, whole_number
+from memoranda.readers.xml import Element, attribute, forget, parse, walk, whole_number
 
 _CONTENT = "content.xml"
+_MANIFEST = "META-INF/manifest.xml"
 _OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
 _CELLS = (_TABLE + "table-cell", _TABLE + "covered-table-cell")
@@ -22,7 +24,9 @@ _MOST_CELLS = 1 << 22
 
 
 def sheets(archive: Archive) -> dict[str, Sheet]:
-    """Return the sheets by name."""
+    """Return the sheets by name. Raises `Unreadable` for a locked file, and for XML on which calamine would not end."""
+    if _MANIFEST in archive and next(parse(archive, _MANIFEST).iter("{*}encryption-data"), None) is not None:
+        raise Unreadable("invalid_file", LOCKED)
     found: dict[str, Sheet] = {}
     tables: list[Table] = []
     with archive.open(_CONTENT) as file:

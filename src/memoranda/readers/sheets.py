@@ -50,12 +50,9 @@ def read(path: Path, limits: Limits) -> Document:
 def _read(path: Path, body: Body, archive: Archive) -> Document:
     """Return the sheets of a zip file."""
     opendocument = "content.xml" in archive
-    known, others = ({}, []) if opendocument else xlsx.sheets(archive)
+    known, others = (ods.sheets(archive), []) if opendocument else xlsx.sheets(archive)
     with _damage_is_told():
-        workbook = CalamineWorkbook.from_path(path)
-        if opendocument:
-            known = ods.sheets(archive)  # after a locked one was refused
-        _sheets(workbook, body, known)
+        _sheets(CalamineWorkbook.from_path(path), body, known)
     if opendocument:
         return body.document(ODS, office.property_of(archive, "meta.xml", "title"))
     body.add("\n".join(others))
