@@ -136,9 +136,11 @@ def test_other_formats_add_nothing(code: str) -> None:
 
 
 def test_cells_outside_of_a_sheet_are_ignored(zipped: Zipped) -> None:
-    cells = "".join(cell(place, "1", 1) for place in ("A1", "A0", "ZZZ1", "A9999999"))
-    found, _ = xlsx.sheets(Archive(zipped(workbook(cells)), Limits()))
+    cells = "".join(cell(place, "1", 1) for place in ("A1", "A0", "ZZZ1", "A9999999", "a" + "9" * 5_000))
+    path = zipped(workbook(cells, row(1, word("A1", "near"))))
+    found, _ = xlsx.sheets(Archive(path, Limits()))
     assert list(found["S1"].cells.row(0)) == [0]
+    assert sheets.read(path, Limits()).text == "S2\n\nnear"
 
 
 def test_cells_have_the_formats_of_their_styles(zipped: Zipped, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,9 @@ from memoranda.readers.xml import Element, attribute, local, parse, whole_number
 BLOCK = 1 << 20
 """Bytes of a sheet that are searched at once."""
 _LONGEST_ROW = 4 << 20
-_CELL = re.compile(rb' r="([A-Z]{1,3})(\d{1,7})"(?:[^<>]*? s="(\d{1,5})")?')
+_DIGITS = 20
+"""So many digits of a row's number are read. Longer ones overflow in calamine."""
+_CELL = re.compile(rb' r="([A-Za-z]{1,9})(\d+)"(?:[^<>]*? s="(\d{1,5})")?')
 _UNSOLVED = re.compile(
     rb'<(?:\w+:)?c\b(?![^<>]* t="str")[^<>]*>\s*<(?:\w+:)?f(?:\s[^<>]*)?(?:/>|>[^<]*</(?:\w+:)?f>)\s*'
     rb"(?:<(?:\w+:)?v\s*(?:/>|>\s*</(?:\w+:)?v>)\s*)?</(?:\w+:)?c>"
@@ -126,11 +128,12 @@ def _sheet(archive: Archive, part: str, formats: Mapping[bytes, NumberFormat]) -
     with archive.open(part) as file:
         for block in _blocks(file):
             seen = set()
-            for letters, row, style in _CELL.findall(block):
+            for letters, digits, style in _CELL.findall(block):
                 seen.add(letters)
-                rows = max(rows, int(row))
+                row = int(digits[:_DIGITS])
+                rows = max(rows, row)
                 if style in formats:
-                    sheet.cells.add(int(row) - 1, _column(letters) - 1, formats[style])
+                    sheet.cells.add(row - 1, _column(letters) - 1, formats[style])
             columns = max([columns, *map(_column, seen)])
             sheet.unsolved += len(_UNSOLVED.findall(block))
     sheet.places = rows * columns
@@ -167,6 +170,6 @@ def _formats(archive: Archive, links: Mapping[str, tuple[str, str]]) -> dict[byt
 
 def _column(letters: bytes) -> int:
     number = 0
-    for letter in letters:
+    for letter in letters.upper():
         number = number * 26 + letter - 64
     return number
