@@ -56,6 +56,47 @@ test('a vector of an id that is there replaces it', async () => {
   assert.ok(found[0].score > 0.99);
 });
 
+test('a refused write leaves what was there, and names the field of the caller', async () => {
+  const indexName = 'refused';
+  await store.createIndex({ indexName, dimension });
+  const names = ['a', 'b', 'c'];
+  const good = { indexName, ids: names, vectors: names.map((_, i) => axis(i)), metadata: names.map((name) => ({ text: name, of: 'x' })) };
+  await store.upsert(good);
+  const before = await store.query({ indexName, filter: { of: 'x' }, includeVector: true });
+  const cases = [
+    [axis(0), { text: 'cut \ud83d' }, 'metadata[2].text', 'update.metadata.text'],
+    [axis(0), { text: 'x', 'mastra.y': '\0' }, 'metadata[2]', 'update.metadata'],
+    [axis(0), { long: 'x'.repeat(70_000) }, 'metadata[2]', 'update.metadata'],
+    [axis(0).fill(NaN), {}, 'vectors[2]', 'update.vector'],
+  ];
+  const more = Array.from({ length: 500 }, (_, i) => `more-${i}`); // a request of its own, which is accepted
+  for (const [vector, metadata, param, updated] of cases) {
+    const name = (found) => (error) => error instanceof InvalidInput && error.param.startsWith(found) && error.message.startsWith(found);
+    const wrong = { ...good, vectors: [axis(4), axis(5), vector], metadata: [{}, {}, metadata] };
+    await assert.rejects(store.upsert(wrong), name(param));
+    await assert.rejects(store.updateVector({ indexName, id: 'a', update: { vector, metadata } }), name(updated));
+    await assert.rejects(store.updateVector({ indexName, filter: { of: 'x' }, update: { vector, metadata } }), name(updated));
+    const long = { indexName, ids: [...more, 'a'], vectors: [...more.map(() => axis(4)), vector], metadata: [...more.map(() => ({})), metadata] };
+    await assert.rejects(store.upsert(long), name(param.replace('[2]', '[500]')));
+    assert.equal((await store.describeIndex({ indexName })).count, 3);
+  }
+  assert.deepEqual(await store.query({ indexName, filter: { of: 'x' }, includeVector: true }), before);
+  const id = { indexName, ids: ['\ud800'], vectors: [axis(0)] };
+  await assert.rejects(store.upsert(id), (error) => error.param === 'ids[0]');
+});
+
+test('of writes at the same time the last one stays', async () => {
+  const indexName = 'same-time';
+  await store.createIndex({ indexName, dimension });
+  for (let round = 0; round < 2; round++) {
+    const numbers = Array.from({ length: 6 }, (_, n) => n);
+    await Promise.all(numbers.map((n) => store.upsert({ indexName, vectors: [axis(n)], ids: ['x'], metadata: [{ n }] })));
+    assert.equal((await store.describeIndex({ indexName })).count, 1);
+  }
+  await store.upsert({ indexName, vectors: [axis(9)], ids: ['x'], metadata: [{ n: 9 }] });
+  assert.deepEqual((await store.query({ indexName, queryVector: axis(9) })).map(({ metadata }) => metadata), [{ n: 9 }]);
+});
+
 test('filters', async () => {
   const indexName = 'filters';
   await store.createIndex({ indexName, dimension });
@@ -116,6 +157,19 @@ test('deletions by id, by filter and before an upsert', async () => {
   await assert.rejects(store.deleteVectors({ indexName, filter: {} }), InvalidInput);
 });
 
+test('many ids, and long ones', async () => {
+  const indexName = 'many';
+  await store.createIndex({ indexName, dimension });
+  const names = Array.from({ length: 1500 }, (_, i) => `${'\u00e9'.repeat(120)}${i}`);
+  const rows = { ids: names, vectors: names.map(() => axis(0)), metadata: names.map((name) => ({ name })) };
+  await store.upsert({ indexName, ...rows });
+  await store.upsert({ indexName, ...rows });
+  assert.equal((await store.describeIndex({ indexName })).count, 1500);
+  assert.equal((await store.query({ indexName, filter: { name: { $in: names } }, topK: 1400 })).length, 1400);
+  await store.deleteVectors({ indexName, ids: names.slice(1) });
+  assert.deepEqual(ids(await store.query({ indexName, filter: { name: { $exists: true } } })), [names[0]]);
+});
+
 test('what cannot be is refused', async () => {
   await assert.rejects(store.createIndex({ indexName: 'wrong', dimension: 3 }), DimensionMismatch);
   await assert.rejects(store.createIndex({ indexName: 'wrong', dimension, metric: 'euclidean' }), InvalidInput);
@@ -124,6 +178,10 @@ test('what cannot be is refused', async () => {
   await assert.rejects(store.upsert({ indexName: 'refusals', vectors: [[1, 2]] }), DimensionMismatch);
   await assert.rejects(store.upsert({ indexName: 'refusals', vectors: [axis(0)], ids: ['a', 'b'] }), InvalidInput);
   await assert.rejects(store.query({ indexName: 'refusals' }), InvalidInput);
+  await assert.rejects(store.describeIndex({ indexName: 'absent' }), /no index absent/);
+  for (const topK of [0, 2000]) {
+    await assert.rejects(store.query({ indexName: 'refusals', queryVector: axis(0), topK }), (error) => error.param === 'topK' && /^topK/.test(error.message));
+  }
 });
 
 test('searches of memories do not see vectors, and Mastra takes the store', async () => {

@@ -7,9 +7,12 @@ import { createHash } from 'node:crypto';
 
 /** @typedef {import('../types.js').Schemas} Schemas */
 /** @typedef {Record<string, any>} Metadata */
+/** @typedef {Pick<Schemas['MemoryObject'], 'id' | 'content' | 'metadata' | 'created_at'> & { embeddings?: { vector: string }[] }} Row */
+/** @typedef {(at: number, field: 'id' | 'vector' | 'metadata') => string} Naming The caller's name for a field of an entry. */
 
 export const OWN = 'mastra.'; // begins the metadata keys that are not the caller's
 const RESERVED = 'extracted_by'; // a metadata key that has a meaning in facts
+const FIELD = /^memories\[(\d+)\]\.(embedding|content|metadata(?:\.mastra\.(?:id|rest))?)/;
 
 /**
  * The id of the memory for an entry that these parts name.
@@ -46,6 +49,16 @@ export function unwrapped({ metadata }) {
 }
 
 /**
+ * Of memories of one entry the last.
+ *
+ * @param {Row[]} rows
+ * @returns {Row[]}
+ */
+export function latest(rows) {
+  return [...new Map(rows.map((row) => [unwrapped(row).id, row])).values()];
+}
+
+/**
  * The text of an entry: that of the chunk where its metadata has one, as Mastra's documents do, else its id.
  *
  * @param {string} id
@@ -54,6 +67,22 @@ export function unwrapped({ metadata }) {
  */
 export function contentOf(id, metadata) {
   return typeof metadata.text === 'string' && metadata.text.trim() ? metadata.text : id;
+}
+
+/**
+ * The caller's name for a field of one of several memories: `metadata[3].text` for `memories[3].content`.
+ *
+ * @param {{ id: string, metadata: Metadata, at: number }[]} entries The entries of the memories.
+ * @param {string} param
+ * @param {Naming} nameOf
+ */
+export function nameIn(entries, param, nameOf) {
+  return param.replace(FIELD, (_, place, field) => {
+    const { id = '', metadata = {}, at = 0 } = entries[place] ?? {};
+    if (field === 'embedding') return nameOf(at, 'vector');
+    if (field === `metadata.${OWN}id` || (field === 'content' && contentOf(id, metadata) === id)) return nameOf(at, 'id');
+    return nameOf(at, 'metadata') + (field === 'content' ? '.text' : '');
+  });
 }
 
 /** @param {string} name */

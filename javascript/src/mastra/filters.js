@@ -4,6 +4,7 @@
  * @module
  */
 import { InvalidInput } from '../errors.js';
+import { OWN } from './entries.js';
 
 /** @typedef {string | number | boolean | null} Scalar */
 /** @typedef {{ type: string, key: string, value: Scalar | Scalar[] } | { type: 'and' | 'or', filters: Filter[] }} Filter */
@@ -15,28 +16,27 @@ const OPPOSITES = { eq: 'ne', ne: 'eq', in: 'nin', nin: 'in', and: 'or', or: 'an
 
 /**
  * @param {unknown} filter
- * @param {string} own Begins the keys that are not the caller's.
+ * @param {string} [at] The caller's name of it.
  * @returns {Filter | null}
  */
-export function filterFrom(filter, own) {
-  const parts = filter == null ? [] : conditions(filter, 'filter', own);
+export function filterFrom(filter, at = 'filter') {
+  const parts = filter == null ? [] : conditions(filter, at);
   return parts.length ? all(parts) : null;
 }
 
 /**
  * @param {unknown} filter
  * @param {string} at
- * @param {string} own
  * @returns {Filter[]}
  */
-function conditions(filter, at, own) {
+function conditions(filter, at) {
   return Object.entries(objectOf(filter, at)).flatMap(([key, value]) => {
     const path = `${at}.${key}`;
-    if (key === '$and') return listOf(value, path).flatMap((part, i) => conditions(part, `${path}[${i}]`, own));
-    if (key === '$or') return [any(listOf(value, path).map((part, i) => all(conditions(part, `${path}[${i}]`, own))))];
-    if (key === '$nor') return listOf(value, path).map((part, i) => not(all(conditions(part, `${path}[${i}]`, own)), path));
-    if (key === '$not') return [not(all(conditions(value, path, own)), path)];
-    if (key.startsWith('$') || key.startsWith(own) || key.includes('.')) {
+    if (key === '$and') return listOf(value, path).flatMap((part, i) => conditions(part, `${path}[${i}]`));
+    if (key === '$or') return [any(listOf(value, path).map((part, i) => all(conditions(part, `${path}[${i}]`))))];
+    if (key === '$nor') return listOf(value, path).map((part, i) => not(all(conditions(part, `${path}[${i}]`)), path));
+    if (key === '$not') return [not(all(conditions(value, path)), path)];
+    if (key.startsWith('$') || key.startsWith(OWN) || key.includes('.')) {
       throw new InvalidInput(`${path}: is no condition; name a key of the metadata, or $and, $or, $nor, $not`, { param: path });
     }
     return compared(key, value, path);

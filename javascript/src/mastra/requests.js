@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { NotFound } from '../errors.js';
+import { InvalidInput, NotFound } from '../errors.js';
 
 const PARALLEL = 8; // requests at the same time
 
@@ -35,6 +35,27 @@ export async function isThere(request) {
     return true;
   } catch (error) {
     if (error instanceof NotFound) return false;
+    throw error;
+  }
+}
+
+/**
+ * Waits for a request; a field that it is refused for gets the caller's name.
+ *
+ * @template T
+ * @param {Promise<T>} request
+ * @param {(param: string) => string} nameOf
+ * @returns {Promise<T>}
+ */
+export async function refusedAs(request, nameOf) {
+  try {
+    return await request;
+  } catch (error) {
+    if (error instanceof InvalidInput && error.param) {
+      const name = nameOf(error.param);
+      if (error.message.startsWith(error.param)) error.message = name + error.message.slice(error.param.length);
+      error.param = name;
+    }
     throw error;
   }
 }

@@ -4,16 +4,18 @@ import { MastraVector } from '@mastra/core/vector';
 
 import { bodyOf } from '../connect.js';
 import { DimensionMismatch, InvalidInput, NotFound } from '../errors.js';
-import { contentOf, memoryId, OWN, unwrapped, wrapped } from './entries.js';
+import { contentOf, latest, memoryId, nameIn, OWN, unwrapped, wrapped } from './entries.js';
 import { filterFrom } from './filters.js';
+import { refusedAs, taken } from './requests.js';
 
 /** @typedef {import('../types.js').Schemas} Schemas */
-/** @typedef {Schemas['MemoryObject']} Memory */
 /** @typedef {import('./entries.js').Metadata} Metadata */
+/** @typedef {import('./entries.js').Row} Row */
+/** @typedef {import('./filters.js').Filter} Filter */
 /** @typedef {{ id: string, vector: number[], metadata: Metadata }} Entry */
 
-const PAGE = 1000; // rows of a listing
-const BATCH = 500; // vectors in a request
+const BATCH = 500; // vectors or ids in a request
+const LISTS = { id: 'ids', vector: 'vectors', metadata: 'metadata' }; // the names of fields of entries in `upsert`
 const KINDS = /** @type {['item']} */ (['item']);
 
 /**
@@ -52,14 +54,14 @@ export class MemorandaVector extends MastraVector {
       throw new DimensionMismatch(says, { param: 'dimension' });
     }
     await this.#memoranda.memories.add({
-      ...this.#place(this.#name), id: this.#indexId(indexName), content: indexName, metadata: { [`${OWN}dimension`]: dimension },
+      ...place(this.#indexes()), id: this.#indexId(indexName), content: indexName, metadata: { [`${OWN}dimension`]: dimension },
     });
   }
 
   /** @returns {Promise<string[]>} */
   async listIndexes() {
     const names = [];
-    for await (const { content } of this.#listed(this.#name, null)) names.push(content);
+    for await (const { content } of this.#rows(this.#indexes(), null)) names.push(content);
     return names.sort();
   }
 
@@ -69,7 +71,7 @@ export class MemorandaVector extends MastraVector {
    */
   async describeIndex({ indexName }) {
     const dimension = await this.#dimension(indexName);
-    const count = await this.#memoranda.memories.count(this.#selection(this.#channel(indexName), null));
+    const count = await this.#memoranda.memories.count(selection(this.#channel(indexName), null));
     return { dimension, count, metric: 'cosine' };
   }
 
@@ -79,7 +81,7 @@ export class MemorandaVector extends MastraVector {
    */
   async deleteIndex({ indexName }) {
     await this.#dimension(indexName);
-    await this.#memoranda.memories.forget(this.#selection(this.#channel(indexName), null));
+    await this.#memoranda.memories.forget(selection(this.#channel(indexName), null));
     await this.#memoranda.memories.delete(this.#indexId(indexName));
   }
 
@@ -102,10 +104,10 @@ export class MemorandaVector extends MastraVector {
     const dimension = await this.#dimension(indexName);
     const entries = vectors.map((vector, i) => ({ id: ids?.[i] ?? randomUUID(), vector, metadata: metadata[i] ?? {} }));
     entries.forEach(({ vector }, i) => checkLength(vector, dimension, `vectors[${i}]`));
-    const old = deleteFilter ? await this.#ids(indexName, { filter: deleteFilter }) : [];
-    await this.#write(indexName, entries);
-    const written = new Set(entries.map(({ id }) => id));
-    await this.#forget(indexName, old.filter((id) => !written.has(id)));
+    const old = deleteFilter ? await this.#chosen(indexName, whichOf({ filter: deleteFilter }, 'deleteFilter')) : [];
+    await this.#write(indexName, entries, (at, field) => `${LISTS[field]}[${at}]`);
+    await this.#forgetReplaced(indexName, ids?.length ? entries.map(({ id }) => id) : []);
+    await this.#forget(old);
     return entries.map(({ id }) => id);
   }
 
@@ -121,13 +123,14 @@ export class MemorandaVector extends MastraVector {
     }
     const dimension = await this.#dimension(indexName);
     if (update.vector) checkLength(update.vector, dimension, 'update.vector');
-    const chosen = await this.#ids(indexName, { ids: id === undefined ? undefined : [id], filter });
-    if (id !== undefined && !chosen.length) throw new NotFound(`no vector ${id} in ${indexName}`, { code: 'not_found' });
-    const entries = await this.#exported(indexName, chosen);
-    const changed = entries.map((entry) => ({
-      id: entry.id, vector: update.vector ?? entry.vector, metadata: update.metadata ?? entry.metadata,
-    }));
-    await this.#write(indexName, changed);
+    const rows = latest(await this.#chosen(indexName, whichOf({ ids: id === undefined ? undefined : [id], filter }), true));
+    if (id !== undefined && !rows.length) throw new NotFound(`no vector ${id} in ${indexName}`, { code: 'not_found' });
+    const changed = rows.map((row) => {
+      const { id, metadata } = unwrapped(row);
+      return { id, vector: update.vector ?? vectorOf(row), metadata: update.metadata ?? metadata };
+    });
+    await this.#write(indexName, changed, (_, field) => `update.${field}`);
+    await this.#forgetReplaced(indexName, changed.map((entry) => entry.id));
   }
 
   /**
@@ -144,7 +147,7 @@ export class MemorandaVector extends MastraVector {
    */
   async deleteVectors({ indexName, ids, filter }) {
     await this.#dimension(indexName);
-    await this.#forget(indexName, await this.#ids(indexName, { ids, filter }));
+    await this.#forget(await this.#chosen(indexName, whichOf({ ids, filter })));
   }
 
   // --- reading ---------------------------------------------------------------------------------------------
@@ -159,148 +162,122 @@ export class MemorandaVector extends MastraVector {
   async query({ indexName, queryVector, topK = 10, filter, includeVector = false, sparseVector }) {
     refuse('sparseVector', sparseVector);
     const dimension = await this.#dimension(indexName);
-    const conditions = filterFrom(filter, OWN);
+    const conditions = filterFrom(filter);
     if (!queryVector && !conditions) throw new InvalidInput('queryVector: is missing; give it, filter or both', { param: 'queryVector' });
     if (queryVector) checkLength(queryVector, dimension, 'queryVector');
+    if (!(topK >= 1)) throw new InvalidInput(`topK: is ${topK}; give 1 or more`, { param: 'topK' });
     const found = queryVector
       ? await this.#nearest(indexName, queryVector, topK, conditions)
-      : (await this.#first(indexName, topK, conditions)).map((memory) => ({ ...unwrapped(memory), score: 0 }));
-    if (!includeVector) return found;
-    const entries = await this.#exported(indexName, found.map(({ id }) => id));
-    const vectors = new Map(entries.map(({ id, vector }) => [id, vector]));
-    return found.map((one) => ({ ...one, vector: vectors.get(one.id) }));
+      : (await taken(this.#rows(this.#channel(indexName), conditions), topK)).map((row) => ({ row, score: 0 }));
+    const now = new Set(latest(found.map(({ row }) => row).sort(byTime)));
+    const results = found.filter(({ row }) => now.has(row)).map(({ row, score }) => ({ ...unwrapped(row), score }));
+    if (!includeVector) return results;
+    const rows = await this.#chosen(indexName, whichOf({ ids: results.map(({ id }) => id) }), true);
+    const vectors = new Map(rows.map((row) => [unwrapped(row).id, vectorOf(row)]));
+    return results.map((result) => ({ ...result, vector: vectors.get(result.id) }));
   }
 
   /**
    * @param {string} indexName
    * @param {number[]} embedding
    * @param {number} limit
-   * @param {import('./filters.js').Filter | null} conditions
+   * @param {Filter | null} conditions
    */
   async #nearest(indexName, embedding, limit, conditions) {
-    const { results } = await this.#memoranda.memories.search({
-      ...this.#selection(this.#channel(indexName), conditions),
+    const search = this.#memoranda.memories.search({
+      ...selection(this.#channel(indexName), conditions),
       query: indexName, mode: 'dense', embedding, limit, threshold: 0, explain: true,
     });
-    return results.map(({ memory, explanation }) => ({ ...unwrapped(memory), score: explanation?.cosine ?? 0 }));
-  }
-
-  /**
-   * @param {string} indexName
-   * @param {number} limit
-   * @param {import('./filters.js').Filter | null} conditions
-   */
-  async #first(indexName, limit, conditions) {
-    const memories = [];
-    for await (const memory of this.#listed(this.#channel(indexName), conditions)) {
-      if (memories.length === limit) break;
-      memories.push(memory);
-    }
-    return memories;
+    const { results } = await refusedAs(search, (param) => param.replace(/^limit$/, 'topK').replace(/^filters/, 'filter'));
+    return results.map(({ memory, explanation }) => ({ row: memory, score: explanation?.cosine ?? 0 }));
   }
 
   // --- entries ---------------------------------------------------------------------------------------------
 
   /**
+   * Writes all entries or none, each as a new memory.
+   *
    * @param {string} indexName
    * @param {Entry[]} entries
+   * @param {import('./entries.js').Naming} nameOf
    */
-  async #write(indexName, entries) {
-    const last = [...new Map(entries.map((entry) => [entry.id, entry])).values()];
-    for (let start = 0; start < last.length; start += BATCH) {
-      const part = last.slice(start, start + BATCH);
-      for (const id of await this.#ids(indexName, { ids: part.map((entry) => entry.id) })) {
-        await this.#memoranda.memories.delete(this.#entryId(indexName, id));
+  async #write(indexName, entries, nameOf) {
+    const last = [...new Map(entries.map((entry, at) => [entry.id, { ...entry, at }])).values()];
+    const channel = this.#channel(indexName);
+    /** @type {{ id: string }[]} */
+    const written = [];
+    try {
+      for (const batch of batches(last)) {
+        const memories = batch.map(({ id, vector, metadata }) => ({
+          ...place(channel), id: `item_${randomUUID()}`, content: contentOf(id, metadata), metadata: wrapped(id, metadata), embedding: vector,
+        }));
+        await refusedAs(this.#memoranda.memories.addMany(memories), (param) => nameIn(batch, param, nameOf));
+        written.push(...memories);
       }
-      await this.#memoranda.memories.addMany(
-        part.map(({ id, vector, metadata }) => ({
-          ...this.#place(this.#channel(indexName)),
-          id: this.#entryId(indexName, id),
-          content: contentOf(id, metadata),
-          metadata: wrapped(id, metadata),
-          embedding: vector,
-        })),
-      );
+    } catch (error) {
+      await this.#forget(written).catch(() => {}); // the first error says more
+      throw error;
     }
   }
 
   /**
-   * @param {string} indexName
-   * @param {string[]} ids
-   */
-  async #forget(indexName, ids) {
-    if (ids.length) await this.#memoranda.memories.forget({ ids: ids.map((id) => this.#entryId(indexName, id)) });
-  }
-
-  /**
-   * The ids that are there, of these or of those that match.
-   *
-   * @param {string} indexName
-   * @param {{ ids?: string[], filter?: Record<string, any> }} which
-   */
-  async #ids(indexName, { ids, filter }) {
-    if ((ids === undefined) === (filter === undefined)) {
-      throw new InvalidInput('ids: goes without filter; give one of them', { param: 'ids' });
-    }
-    const conditions = ids ? named(ids) : filterFrom(filter, OWN);
-    if (!conditions) throw new InvalidInput('filter: is empty; name a condition', { param: 'filter' });
-    const found = [];
-    for await (const memory of this.#listed(this.#channel(indexName), conditions)) found.push(unwrapped(memory).id);
-    return found;
-  }
-
-  /**
-   * Entries with their vectors.
+   * Erases the memories of entries that were written again.
    *
    * @param {string} indexName
    * @param {string[]} ids
    */
-  async #exported(indexName, ids) {
-    /** @type {Entry[]} */
-    const entries = [];
-    if (!ids.length) return entries;
-    const selection = this.#selection(this.#channel(indexName), named(ids));
-    for await (const line of this.#memoranda.memories.export({ ...selection, vectors: true })) {
-      const row = /** @type {any} */ (line);
-      if (row.metadata) entries.push({ ...unwrapped(row), vector: vectorOf(row) });
-    }
-    return entries;
+  async #forgetReplaced(indexName, ids) {
+    const rows = await this.#chosen(indexName, whichOf({ ids }));
+    const now = new Set(latest(rows));
+    await this.#forget(rows.filter((row) => !now.has(row)));
+  }
+
+  /** @param {{ id: string }[]} rows */
+  async #forget(rows) {
+    for (const batch of batches(rows)) await this.#memoranda.memories.forget({ ids: batch.map(({ id }) => id) });
   }
 
   /**
+   * The memories of entries as they were written.
+   *
+   * @param {string} indexName
+   * @param {Filter[]} which
+   * @param {boolean} [vectors] Whether they come with their vectors.
+   */
+  async #chosen(indexName, which, vectors) {
+    const rows = [];
+    for (const conditions of which) rows.push(...(await taken(this.#rows(this.#channel(indexName), conditions, vectors), Infinity)));
+    return rows;
+  }
+
+  /**
+   * The memories of a channel as they were written.
+   *
    * @param {string} channel
-   * @param {import('./filters.js').Filter | null} filters
-   * @returns {AsyncGenerator<Memory, void, undefined>}
+   * @param {Filter | null} filters
+   * @param {boolean} [vectors] Whether they come with their vectors.
+   * @returns {AsyncGenerator<Row, void, undefined>}
    */
-  async *#listed(channel, filters) {
-    /** @type {string | undefined} */
-    let after;
-    for (;;) {
-      const listing = { kinds: KINDS, scopes: [`channel:${channel}`], limit: PAGE };
-      const page = await this.#memoranda.memories.list({ ...listing, ...(filters ? { filters } : {}), ...(after ? { after } : {}) });
-      yield* page.data;
-      if (!page.has_more || page.last_id === null) return;
-      after = page.last_id;
+  async *#rows(channel, filters, vectors = false) {
+    for await (const line of this.#memoranda.memories.export({ ...selection(channel, filters), vectors })) {
+      if (line.metadata) yield /** @type {Row} */ (/** @type {unknown} */ (line));
     }
   }
 
   /** @param {string} indexName */
   async #dimension(indexName) {
-    const memory = await this.#memoranda.memories.get(this.#indexId(indexName));
-    return /** @type {number} */ (memory.metadata[`${OWN}dimension`]);
+    try {
+      const memory = await this.#memoranda.memories.get(this.#indexId(indexName));
+      return /** @type {number} */ (memory.metadata[`${OWN}dimension`]);
+    } catch (error) {
+      if (!(error instanceof NotFound)) throw error;
+      throw new NotFound(`no index ${indexName}; create it`, { status: error.status, code: error.code, cause: error });
+    }
   }
 
-  /**
-   * @param {string} channel
-   * @param {import('./filters.js').Filter | null} filters
-   */
-  #selection(channel, filters) {
-    return { kinds: KINDS, scopes: [`channel:${channel}`], ...(filters ? { filters } : {}) };
-  }
-
-  /** @param {string} channel */
-  #place(channel) {
-    return { kind: /** @type {const} */ ('item'), channel_id: channel, user_id: null };
+  /** The channel of the indexes themselves. */
+  #indexes() {
+    return this.#name;
   }
 
   /** @param {string} indexName */
@@ -312,22 +289,55 @@ export class MemorandaVector extends MastraVector {
   #indexId(indexName) {
     return memoryId(this.#name, indexName);
   }
-
-  /**
-   * @param {string} indexName
-   * @param {string} id
-   */
-  #entryId(indexName, id) {
-    return memoryId(this.#name, indexName, id);
-  }
 }
 
 /**
- * @param {string[]} ids
- * @returns {import('./filters.js').Filter}
+ * @param {string} channel
+ * @param {Filter | null} filters
  */
-function named(ids) {
-  return { type: 'in', key: `${OWN}id`, value: ids };
+function selection(channel, filters) {
+  return { kinds: KINDS, scopes: [`channel:${channel}`], ...(filters ? { filters } : {}) };
+}
+
+/** @param {string} channel */
+function place(channel) {
+  return { kind: /** @type {const} */ ('item'), channel_id: channel, user_id: null };
+}
+
+/**
+ * The conditions that choose entries, for one request each.
+ *
+ * @param {{ ids?: string[], filter?: Record<string, any> }} which
+ * @param {string} [name] The caller's name of the filter.
+ * @returns {Filter[]}
+ */
+function whichOf({ ids, filter }, name = 'filter') {
+  if ((ids === undefined) === (filter === undefined)) {
+    throw new InvalidInput('ids: goes without filter; give one of them', { param: 'ids' });
+  }
+  if (ids) return batches(ids).map((batch) => ({ type: 'in', key: `${OWN}id`, value: batch }));
+  const conditions = filterFrom(filter, name);
+  if (!conditions) throw new InvalidInput(`${name}: is empty; name a condition`, { param: name });
+  return [conditions];
+}
+
+/**
+ * @template T
+ * @param {T[]} values
+ * @returns {T[][]}
+ */
+function batches(values) {
+  return Array.from({ length: Math.ceil(values.length / BATCH) }, (_, i) => values.slice(i * BATCH, (i + 1) * BATCH));
+}
+
+/**
+ * Orders memories as they were written.
+ *
+ * @param {Row} one
+ * @param {Row} other
+ */
+function byTime(one, other) {
+  return Date.parse(one.created_at) - Date.parse(other.created_at);
 }
 
 /**
@@ -350,12 +360,12 @@ function refuse(param, value) {
 }
 
 /**
- * The vector of a line of an export: float32, little-endian, in base64.
+ * The vector of a memory that was read with it: float32, little-endian, in base64.
  *
- * @param {{ embeddings: { vector: string }[] }} line
+ * @param {Row} row
  * @returns {number[]}
  */
-function vectorOf({ embeddings: [first] }) {
-  const bytes = Buffer.from(first?.vector ?? '', 'base64');
+function vectorOf({ embeddings = [] }) {
+  const bytes = Buffer.from(embeddings[0]?.vector ?? '', 'base64');
   return Array.from({ length: bytes.length / 4 }, (_, i) => bytes.readFloatLE(i * 4));
 }
