@@ -113,6 +113,7 @@ test('filters', async () => {
     [{ $nor: [{ lang: 'en' }, { year: 2022 }] }, ['2']],
     [{ tags: { $all: ['a', 'b'] } }, ['1']],
     [{ lang: { $not: { $in: ['de'] } } }, ['1']],
+    [{ tags: { $all: [] } }, []],
   ];
   for (const [filter, expected] of cases) {
     assert.deepEqual(ids(await store.query({ indexName, queryVector: axis(0), filter })), expected, JSON.stringify(filter));
@@ -122,6 +123,23 @@ test('filters', async () => {
   for (const filter of [{ lang: { $regex: 'e' } }, { $not: { year: { $gt: 1 } } }, { 'a.b': 1 }, { $x: 1 }, { lang: { a: 1 } }, { $or: {} }]) {
     await assert.rejects(store.query({ indexName, filter }), InvalidInput, JSON.stringify(filter));
   }
+});
+
+test('a condition that is none is refused, never left out', async () => {
+  const indexName = 'conditions';
+  await store.createIndex({ indexName, dimension });
+  await store.upsert({ indexName, vectors: [axis(0)], metadata: [{ team: 'a', name: 'n' }] });
+  for (const value of [/^n$/, {}, new Map([['$eq', 'n']]), new Set(['n']), { $not: /n/ }, { $lt: Infinity }, NaN, new Date(NaN)]) {
+    for (const filter of [{ team: 'a', name: value }, { $or: [{ name: value }] }]) {
+      await assert.rejects(store.deleteVectors({ indexName, filter }), (error) => error instanceof InvalidInput && /^filter\..*name/.test(error.param));
+      await assert.rejects(store.query({ indexName, queryVector: axis(0), filter }), InvalidInput);
+    }
+  }
+  for (const filter of [new Map([['team', 'b']]), /a/, { $or: [new Map()] }, { extracted_by: 'x' }]) {
+    await assert.rejects(store.query({ indexName, queryVector: axis(0), filter }), InvalidInput);
+  }
+  await assert.rejects(store.upsert({ indexName, vectors: [axis(1)], deleteFilter: { name: /n/ } }), { param: 'deleteFilter.name' });
+  assert.equal((await store.describeIndex({ indexName })).count, 1);
 });
 
 test('updates, one and by filter', async () => {

@@ -85,7 +85,11 @@ export function nameIn(entries, param, nameOf) {
   });
 }
 
-/** @param {string} name */
-function isPlain(name) {
+/**
+ * Whether a key of the metadata of a vector is one of its memory, too.
+ *
+ * @param {string} name
+ */
+export function isPlain(name) {
   return name !== '' && name !== RESERVED && !name.startsWith('$') && !name.startsWith(OWN);
 }

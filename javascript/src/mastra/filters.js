@@ -4,7 +4,7 @@
  * @module
  */
 import { InvalidInput } from '../errors.js';
-import { OWN } from './entries.js';
+import { isPlain } from './entries.js';
 
 /** @typedef {string | number | boolean | null} Scalar */
 /** @typedef {{ type: string, key: string, value: Scalar | Scalar[] } | { type: 'and' | 'or', filters: Filter[] }} Filter */
@@ -36,7 +36,7 @@ function conditions(filter, at) {
     if (key === '$or') return [any(listOf(value, path).map((part, i) => all(conditions(part, `${path}[${i}]`))))];
     if (key === '$nor') return listOf(value, path).map((part, i) => not(all(conditions(part, `${path}[${i}]`)), path));
     if (key === '$not') return [not(all(conditions(value, path)), path)];
-    if (key.startsWith('$') || key.startsWith(OWN) || key.includes('.')) {
+    if (!isPlain(key) || key.includes('.')) {
       throw new InvalidInput(`${path}: is no condition; name a key of the metadata, or $and, $or, $nor, $not`, { param: path });
     }
     return compared(key, value, path);
@@ -54,11 +54,13 @@ function compared(key, value, path) {
   if (value === null || typeof value !== 'object' || value instanceof Date) {
     return [{ type: 'eq', key, value: scalar(value, path) }];
   }
-  return Object.entries(value).flatMap(([operator, operand]) => {
+  const comparisons = Object.entries(objectOf(value, path));
+  if (!comparisons.length) throw new InvalidInput(`${path}: is empty; name an operator`, { param: path });
+  return comparisons.flatMap(([operator, operand]) => {
     const at = `${path}.${operator}`;
     if (operator === '$not') return [not(all(compared(key, operand, at)), at)];
     if (operator === '$exists') return [{ type: operand ? 'ne' : 'eq', key, value: null }];
-    if (operator === '$all') return listOf(operand, at).map((one) => ({ type: 'eq', key, value: scalar(one, at) }));
+    if (operator === '$all') return [every(key, listOf(operand, at).map((one) => scalar(one, at)))];
     const type = OPERATORS[operator];
     if (type === undefined) {
       const known = [...Object.keys(OPERATORS), '$all', '$exists', '$not'].join(', ');
@@ -73,6 +75,16 @@ function compared(key, value, path) {
 function all(filters) {
   const [first] = filters;
   return first && filters.length === 1 ? first : { type: 'and', filters };
+}
+
+/**
+ * That a list has all of these values; none matches nothing, as in MongoDB.
+ *
+ * @param {string} key
+ * @param {Scalar[]} values
+ */
+function every(key, values) {
+  return values.length ? all(values.map((value) => ({ type: 'eq', key, value }))) : any([]);
 }
 
 /** @param {Filter[]} filters @returns {Filter} */
@@ -99,8 +111,8 @@ function not(filter, path) {
 
 /** @param {unknown} value @param {string} path @returns {object} */
 function objectOf(value, path) {
-  if (value !== null && typeof value === 'object' && !Array.isArray(value)) return value;
-  throw new InvalidInput(`${path}: must be an object of conditions`, { param: path });
+  if (Object.prototype.toString.call(value) === '[object Object]') return /** @type {object} */ (value);
+  throw new InvalidInput(`${path}: must be a plain object of conditions`, { param: path });
 }
 
 /** @param {unknown} value @param {string} path @returns {unknown[]} */
@@ -111,7 +123,7 @@ function listOf(value, path) {
 
 /** @param {unknown} value @param {string} path @returns {Scalar} */
 function scalar(value, path) {
-  if (value instanceof Date) return value.toISOString();
-  if (value === null || ['string', 'number', 'boolean'].includes(typeof value)) return /** @type {Scalar} */ (value);
-  throw new InvalidInput(`${path}: must be a text, a number, true, false, null or a date`, { param: path });
+  if (value instanceof Date && Number.isFinite(value.getTime())) return value.toISOString();
+  if (value === null || ['string', 'boolean'].includes(typeof value) || Number.isFinite(value)) return /** @type {Scalar} */ (value);
+  throw new InvalidInput(`${path}: must be a text, a finite number, true, false, null or a date`, { param: path });
 }
