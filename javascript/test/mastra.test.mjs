@@ -188,6 +188,18 @@ test('many ids, and long ones', async () => {
   assert.deepEqual(ids(await store.query({ indexName, filter: { name: { $exists: true } } })), [names[0]]);
 });
 
+test('names may have slashes', async () => {
+  const above = new MemorandaVector({ memoranda, name: 'x' });
+  const below = new MemorandaVector({ memoranda, name: 'x/y' });
+  for (const [vectors, indexName] of [[above, 'y/z'], [above, 'y'], [below, 'z']]) await vectors.createIndex({ indexName, dimension });
+  await above.upsert({ indexName: 'y/z', vectors: [axis(0)], ids: ['1'] });
+  await above.upsert({ indexName: 'y', vectors: [axis(0)], ids: ['2'] });
+  assert.deepEqual(await below.query({ indexName: 'z', queryVector: axis(0) }), []);
+  assert.deepEqual(await below.listIndexes(), ['z']);
+  await below.deleteIndex({ indexName: 'z' });
+  assert.deepEqual(ids(await above.query({ indexName: 'y/z', queryVector: axis(0) })), ['1']);
+});
+
 test('what cannot be is refused', async () => {
   await assert.rejects(store.createIndex({ indexName: 'wrong', dimension: 3 }), DimensionMismatch);
   await assert.rejects(store.createIndex({ indexName: 'wrong', dimension, metric: 'euclidean' }), InvalidInput);

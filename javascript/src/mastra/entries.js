@@ -86,6 +86,15 @@ export function nameIn(entries, param, nameOf) {
 }
 
 /**
+ * A part of the name of a channel; a slash stands between two.
+ *
+ * @param {string} name
+ */
+export function escaped(name) {
+  return name.replace(/[%/]/g, encodeURIComponent);
+}
+
+/**
  * Whether a key of the metadata of a vector is one of its memory, too.
  *
  * @param {string} name

@@ -4,7 +4,7 @@ import { MastraVector } from '@mastra/core/vector';
 
 import { bodyOf } from '../connect.js';
 import { DimensionMismatch, InvalidInput, NotFound } from '../errors.js';
-import { contentOf, latest, memoryId, nameIn, OWN, unwrapped, wrapped } from './entries.js';
+import { contentOf, escaped, latest, memoryId, nameIn, OWN, unwrapped, wrapped } from './entries.js';
 import { filterFrom } from './filters.js';
 import { refusedAs, taken } from './requests.js';
 
@@ -277,12 +277,12 @@ export class MemorandaVector extends MastraVector {
 
   /** The channel of the indexes themselves. */
   #indexes() {
-    return this.#name;
+    return escaped(this.#name);
   }
 
   /** @param {string} indexName */
   #channel(indexName) {
-    return `${this.#name}/${indexName}`;
+    return `${escaped(this.#name)}/${escaped(indexName)}`;
   }
 
   /** @param {string} indexName */
