@@ -120,6 +120,23 @@ test('a memory that fails is an error, or is reported', async () => {
   assert.deepEqual(failed, [['StorageError', 'context'], ['StorageError', 'observe']]);
 });
 
+test('a long message or an odd one is asked and kept', async () => {
+  const long = remembering({ sessionId: 'ai-long' }, 'Long.', 'Longer.');
+  await generateText({ model: long.model, prompt: 'What stands in this document? '.repeat(2000) });
+  await generateText({ model: long.model, prompt: '\u{1f41d}'.repeat(300_000) });
+  const [first, , bees] = await saidIn('ai-long');
+  assert.equal(first, `user: ${'What stands in this document? '.repeat(2000)}`);
+  assert.equal(bees, `user: ${'\u{1f41d}'.repeat(1 << 18)}`); // the first MiB
+  const odd = remembering({ sessionId: 'ai-odd' }, 'No\0ted \ud83d.', 'So.');
+  const messages = [{ role: 'user', content: 'Where is\0 it? \ud83d' }];
+  const { text } = await generateText({ model: odd.model, messages });
+  assert.equal(text, 'No\0ted \ud83d.');
+  messages.push({ role: 'assistant', content: text }, { role: 'user', content: 'And now?' });
+  await generateText({ model: odd.model, messages });
+  const kept = ['user: Where is it? \ufffd', 'assistant: Noted \ufffd.', 'user: And now?', 'assistant: So.'];
+  assert.deepEqual(await saidIn('ai-odd'), kept);
+});
+
 test('a model remembers and recalls by tools', async () => {
   const { recall, remember } = memoryTools(memoranda, { userId: 'ai-tools', agentId: 'helper' });
   const call = (toolName, input) => ({ type: 'tool-call', toolCallId: toolName, toolName, input: JSON.stringify(input) });

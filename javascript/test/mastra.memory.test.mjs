@@ -96,6 +96,14 @@ test('threads are listed by resource and metadata, sorted, in pages', async () =
 
 // --- messages --------------------------------------------------------------------------------------------
 
+test('of a very long text the first MiB is observed', async () => {
+  await storage.saveThread({ thread: threadOf('huge') });
+  const messages = [messageOf('huge-1', 'huge', 1, 'x'.repeat(1_400_000)), messageOf('huge-2', 'huge', 2)];
+  await storage.saveMessages({ messages });
+  assert.deepEqual((await storage.listMessages({ threadId: 'huge' })).messages, messages);
+  assert.deepEqual(await contents('huge'), ['x'.repeat(1 << 20), 'Text of huge-2.']);
+});
+
 test('messages come back exactly, short and long', async () => {
   const odd = { 'a.b': [1, 1.5, null, true], $set: { '': '\0 \ud800 "\\" \u2028' }, extracted_by: 'rules', __proto: 1 };
   const parts = [

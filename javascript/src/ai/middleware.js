@@ -1,4 +1,5 @@
 import { InvalidInput } from '../errors.js';
+import { joined, queryOf } from '../texts.js';
 import { idOf, saidIn, textOf, withSystem } from './prompt.js';
 
 /** @typedef {import('../types.js').Schemas} Schemas */
@@ -97,7 +98,7 @@ export function memoryMiddleware(memoranda, { context: fields = {}, extraction, 
       const question = conversation.findLastIndex((message) => message.role === 'user');
       const found = question < 0 ? null : await attempted('context', () => {
         const before = conversation.slice(0, question).slice(-RECENT);
-        const query = conversation[question]?.content ?? '';
+        const query = queryOf(conversation[question]?.content ?? '');
         const budgets = { ...fields.budgets, recent: 0 };
         const where = fields.scopes || fields.scope || fields.hierarchy ? {} : placed(place);
         return memoranda.context({ ...where, ...fields, budgets, query, recent: before });
@@ -170,11 +171,6 @@ function placed({ sessionId, channelId, userId, agentId }) {
 function told({ parts }) {
   const names = /** @type {const} */ (['documents', 'memories', 'sessions', 'summary']);
   return names.flatMap((name) => parts[name]?.text ?? []).join('\n\n');
-}
-
-/** @param {string[]} texts */
-function joined(texts) {
-  return texts.filter((text) => text.trim()).join('\n\n');
 }
 
 /**

@@ -5,19 +5,20 @@
  */
 import { createHash } from 'node:crypto';
 
+import { joined } from '../texts.js';
+
 /** @typedef {{ role: string, content: string | readonly { type: string, text?: unknown }[] }} PromptMessage */
 /** @typedef {{ role: 'user' | 'assistant', content: string }} Said */
 
 /**
- * The text of a message; pictures, files, reasoning and calls of tools are none.
+ * The text of a message, as it can be kept; pictures, files, reasoning and calls of tools are none.
  *
  * @param {PromptMessage} message
  * @returns {string}
  */
 export function textOf({ content }) {
-  if (typeof content === 'string') return content;
-  const texts = content.map((part) => (part.type === 'text' && typeof part.text === 'string' ? part.text : ''));
-  return texts.filter((text) => text.trim()).join('\n\n');
+  if (typeof content === 'string') return joined([content]);
+  return joined(content.map((part) => (part.type === 'text' && typeof part.text === 'string' ? part.text : '')));
 }
 
 /**

@@ -4,6 +4,7 @@
  * @module
  */
 import { Conflict } from '../errors.js';
+import { joined } from '../texts.js';
 import { isThere } from './requests.js';
 
 /** @typedef {import('@mastra/core/memory').MastraDBMessage} Message */
@@ -38,7 +39,7 @@ export function textOf({ role, content }) {
   if (role !== 'user' && role !== 'assistant') return '';
   const given = /** @type {unknown} */ (content);
   const texts = typeof given === 'string' ? [given] : content.parts.map((part) => (part.type === 'text' ? part.text : ''));
-  return texts.filter((text) => text.trim()).join('\n\n').replaceAll('\0', '').replace(/\p{Surrogate}/gu, '\ufffd');
+  return joined(texts);
 }
 
 /** The log of what was said. */
