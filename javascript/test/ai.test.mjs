@@ -1,5 +1,6 @@
 // The AI SDK's memory against a server at MEMORANDA_URL. The model is one of the SDK's own mocks.
 import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
 import { test } from 'node:test';
 
 import { generateText, stepCountIs, streamText, wrapLanguageModel } from 'ai';
@@ -135,6 +136,20 @@ test('a long message or an odd one is asked and kept', async () => {
   await generateText({ model: odd.model, messages });
   const kept = ['user: Where is it? \ufffd', 'assistant: Noted \ufffd.', 'user: And now?', 'assistant: So.'];
   assert.deepEqual(await saidIn('ai-odd'), kept);
+});
+
+test('a call that is aborted ends while memory is asked', { timeout: 10_000 }, async () => {
+  const hanging = createServer(() => {});
+  await new Promise((resolve) => hanging.listen(0, '127.0.0.1', resolve));
+  const silent = new Memoranda({ baseURL: `http://127.0.0.1:${hanging.address().port}` });
+  const failed = [];
+  const onError = (error) => failed.push(error);
+  const { model, asked } = remembering({ memoranda: silent, sessionId: 'ai-abort', onError }, 'Never.');
+  const call = generateText({ model, prompt: 'x', abortSignal: AbortSignal.timeout(50) });
+  await assert.rejects(call, { name: 'TimeoutError' });
+  assert.deepEqual([failed, asked], [[], []]);
+  hanging.closeAllConnections();
+  hanging.close();
 });
 
 test('a model remembers and recalls by tools', async () => {

@@ -56,13 +56,14 @@ export function memoryMiddleware(memoranda, { context: fields = {}, extraction, 
    * @template T
    * @param {'context' | 'observe'} during
    * @param {() => Promise<T>} work
+   * @param {AbortSignal} [signal]
    * @returns {Promise<T | null>}
    */
-  async function attempted(during, work) {
+  async function attempted(during, work, signal) {
     try {
       return await work();
     } catch (error) {
-      if (!onError) throw error;
+      if (!onError || signal?.aborted) throw error;
       onError(error, during);
       return null;
     }
@@ -96,13 +97,14 @@ export function memoryMiddleware(memoranda, { context: fields = {}, extraction, 
       const last = params.prompt.at(-1);
       const asked = last?.role === 'user' && textOf(last) !== '';
       const question = conversation.findLastIndex((message) => message.role === 'user');
+      const signal = params.abortSignal;
       const found = question < 0 ? null : await attempted('context', () => {
         const before = conversation.slice(0, question).slice(-RECENT);
         const query = queryOf(conversation[question]?.content ?? '');
         const budgets = { ...fields.budgets, recent: 0 };
         const where = fields.scopes || fields.scope || fields.hierarchy ? {} : placed(place);
-        return memoranda.context({ ...where, ...fields, budgets, query, recent: before });
-      });
+        return memoranda.context({ ...where, ...fields, budgets, query, recent: before }, { signal });
+      }, signal);
       const text = found ? told(found) : '';
       const changed = { ...params, providerOptions, prompt: text ? withSystem(params.prompt, text) : params.prompt };
       calls.set(changed, { place, conversation, asked, context: found });
