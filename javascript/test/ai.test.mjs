@@ -81,6 +81,37 @@ test('a streamed answer is kept when it is complete', async () => {
   assert.ok((await result.providerMetadata).memoranda.evidence);
 });
 
+/** A model whose streamed answer is these parts, with what is remembered. */
+function streaming(options, ...parts) {
+  const chunks = [{ type: 'stream-start', warnings: [] }, ...parts];
+  const doStream = async () => ({ stream: simulateReadableStream({ chunks, initialDelayInMs: null, chunkDelayInMs: null }) });
+  const doGenerate = async () => ({ content: [{ type: 'text', text: 'half an ans' }], finishReason: parts.at(-1).finishReason, usage, warnings: [] });
+  const model = new MockLanguageModelV3({ doStream, doGenerate });
+  return wrapLanguageModel({ model, middleware: memoryMiddleware(memoranda, options) });
+}
+
+test('an answer that broke off is not kept', async () => {
+  const half = [{ type: 'text-start', id: 'a' }, { type: 'text-delta', id: 'a', delta: 'half an ans' }];
+  const failed = { type: 'finish', finishReason: { unified: 'error', raw: 'x' }, usage };
+  const onError = () => {};
+  for (const end of [[{ type: 'error', error: new Error('x') }, { ...failed, finishReason: stop }], [failed]]) {
+    const model = streaming({ sessionId: 'ai-broken' }, ...half, ...end);
+    for await (const _ of streamText({ model, prompt: 'What about bees?', onError }).fullStream);
+  }
+  await generateText({ model: streaming({ sessionId: 'ai-broken' }, failed), prompt: 'What about bees?' });
+  await assert.rejects(memoranda.sessions.get('ai-broken'), NotFound);
+});
+
+test('blocks of text that come at the same time are kept apart', async () => {
+  const delta = (id, text) => ({ type: 'text-delta', id, delta: text });
+  const [a, b] = ['a', 'b'].map((id) => ({ type: 'text-start', id }));
+  const finish = { type: 'finish', finishReason: stop, usage };
+  const parts = [a, delta('a', 'Hello '), b, delta('b', 'Second '), delta('a', 'world'), delta('b', 'block'), finish];
+  const { textStream } = streamText({ model: streaming({ sessionId: 'ai-blocks' }, ...parts), prompt: 'Say two things.' });
+  for await (const _ of textStream);
+  assert.deepEqual(await saidIn('ai-blocks'), ['user: Say two things.', 'assistant: Hello world\n\nSecond block']);
+});
+
 test('a conversation that is sent again is kept once, and not told again', async () => {
   const messages = [
     { role: 'user', content: 'The saw is blue.' },

@@ -115,22 +115,24 @@ export function memoryMiddleware(memoranda, { context: fields = {}, extraction, 
       const result = await doGenerate();
       const call = /** @type {Call} */ (calls.get(params));
       const texts = result.content.map((part) => (part.type === 'text' ? part.text : ''));
-      await observed(call, joined(texts));
+      if (result.finishReason.unified !== 'error') await observed(call, joined(texts));
       return { ...result, providerMetadata: { ...result.providerMetadata, ...metadata(call) } };
     },
 
     async wrapStream({ doStream, params }) {
       const { stream, ...rest } = await doStream();
       const call = /** @type {Call} */ (calls.get(params));
-      /** @type {string[]} */
-      const texts = [];
+      /** @type {Map<string, string>} */
+      const texts = new Map(); // of blocks, which may come at the same time
+      let failed = false;
       /** @type {TransformStream<any, any>} */
       const listening = new TransformStream({
         async transform(/** @type {any} */ part, controller) {
-          if (part.type === 'text-start') texts.push('');
-          if (part.type === 'text-delta') texts.push(`${texts.pop() ?? ''}${part.delta}`);
+          if (part.type === 'text-start') texts.set(part.id, '');
+          if (part.type === 'text-delta') texts.set(part.id, (texts.get(part.id) ?? '') + part.delta);
+          if (part.type === 'error') failed = true;
           if (part.type === 'finish') {
-            await observed(call, joined(texts));
+            if (!failed && part.finishReason.unified !== 'error') await observed(call, joined([...texts.values()]));
             part = { ...part, providerMetadata: { ...part.providerMetadata, ...metadata(call) } };
           }
           controller.enqueue(part);
