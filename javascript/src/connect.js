@@ -30,10 +30,10 @@ export function connect({ baseURL = 'http://127.0.0.1:8377', apiKey, user, timeo
   if (timeout !== undefined && !(timeout > 0)) {
     throw new InvalidInput(`timeout: is ${timeout}; give milliseconds greater than 0`, { param: 'timeout' });
   }
-  /** @type {Record<string, string>} */
-  const headers = {};
-  if (apiKey !== undefined) headers.authorization = `Bearer ${apiKey}`;
-  if (user !== undefined) headers['x-memoranda-user'] = user;
+  const headers = {
+    ...(apiKey === undefined ? {} : header('apiKey', 'authorization', `Bearer ${apiKey}`)),
+    ...(user === undefined ? {} : header('user', 'x-memoranda-user', String.fromCharCode(...new TextEncoder().encode(user)))),
+  };
   return createClient({ baseUrl: url, headers, fetch: (request) => answered(request, url, timeout, fetch) });
 }
 
@@ -92,10 +92,25 @@ function broken(error) {
 /** @param {string} baseURL */
 function addressOf(baseURL) {
   const url = baseURL.replace(/\/+$/, '');
-  if (!/^https?:\/\/./.test(url) || url.endsWith('/v1')) {
+  if (!/^https?:\/\/[^/@]+(\/|$)/.test(url) || url.endsWith('/v1') || !URL.canParse(url)) {
     throw new InvalidInput(`baseURL: is ${baseURL}; give the server's address without /v1, as http://127.0.0.1:8377`, { param: 'baseURL' });
   }
   return url;
+}
+
+/**
+ * A header for an option, whose characters are bytes.
+ *
+ * @param {string} option
+ * @param {string} name
+ * @param {string} value
+ */
+function header(option, name, value) {
+  try {
+    return Object.fromEntries(new Headers({ [name]: value }));
+  } catch {
+    throw new InvalidInput(`${option}: has characters that a header cannot have`, { param: option });
+  }
 }
 
 /**

@@ -170,6 +170,18 @@ test('a key that nobody knows is refused', async () => {
   );
 });
 
+test('a user may have any name', async () => {
+  await serving(
+    (request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ count: Buffer.from(request.headers['x-memoranda-user'], 'latin1').toString('utf8') }));
+    },
+    async (url) => {
+      for (const user of ['zo\u00eb', '\u82b1\u5b50']) assert.equal(await new Memoranda({ baseURL: url, user }).memories.count(), user);
+    },
+  );
+});
+
 test('an answer of something else is an error', async () => {
   await serving(
     (_, response) => response.writeHead(502).end('<html>'),
@@ -209,9 +221,11 @@ test('a server that is not there, or does not answer in time', async () => {
   );
 });
 
-test('an address that cannot be one is refused', () => {
-  for (const wrong of ['localhost:8377', 'http://127.0.0.1:8377/v1', '']) {
-    assert.throws(() => new Memoranda({ baseURL: wrong }), InvalidInput);
+test('an option that cannot be one is refused', () => {
+  for (const wrong of ['localhost:8377', 'http://127.0.0.1:8377/v1', '', 'http://127.0.0.1:99999', 'http://a b', 'http://u:p@127.0.0.1']) {
+    assert.throws(() => new Memoranda({ baseURL: wrong }), { name: 'InvalidInput', param: 'baseURL' });
   }
   assert.throws(() => new Memoranda({ timeout: 0 }), InvalidInput);
+  assert.throws(() => new Memoranda({ apiKey: '\u82b1' }), { name: 'InvalidInput', param: 'apiKey' });
+  assert.throws(() => new Memoranda({ user: 'a\nb' }), { name: 'InvalidInput', param: 'user' });
 });
