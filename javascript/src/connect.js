@@ -1,4 +1,4 @@
-import createClient from 'openapi-fetch';
+import createClient, { defaultPathSerializer } from 'openapi-fetch';
 
 import { errorFrom, InvalidInput, StorageError } from './errors.js';
 
@@ -34,7 +34,7 @@ export function connect({ baseURL = 'http://127.0.0.1:8377', apiKey, user, timeo
     ...(apiKey === undefined ? {} : header('apiKey', 'authorization', `Bearer ${apiKey}`)),
     ...(user === undefined ? {} : header('user', 'x-memoranda-user', String.fromCharCode(...new TextEncoder().encode(user)))),
   };
-  return createClient({ baseUrl: url, headers, fetch: (request) => answered(request, url, timeout, fetch) });
+  return createClient({ baseUrl: url, headers, pathSerializer: pathOf, fetch: (request) => answered(request, url, timeout, fetch) });
 }
 
 /**
@@ -87,6 +87,22 @@ export async function* linesOf(stream) {
 function broken(error) {
   if (!(error instanceof TypeError)) return error;
   return new StorageError(`the server's answer broke off: ${error.message}`, { cause: error });
+}
+
+/**
+ * The path of a route with its parameters; one that would lead to another route is refused.
+ *
+ * @param {string} route
+ * @param {Record<string, unknown>} params
+ */
+function pathOf(route, params) {
+  for (const [, name = ''] of route.matchAll(/\{(\w+)\}/g)) {
+    const value = String(params[name] ?? '');
+    if (['', '.', '..'].includes(value) || /\p{Surrogate}/u.test(value)) {
+      throw new InvalidInput(`${name}: is ${value || 'empty'}, which no id can be`, { param: name });
+    }
+  }
+  return defaultPathSerializer(route, params);
 }
 
 /** @param {string} baseURL */

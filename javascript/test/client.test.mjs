@@ -62,6 +62,14 @@ test('an id may hold any character', async () => {
   await memoranda.memories.delete(id);
 });
 
+test('an id that would lead to another route is refused', async () => {
+  for (const id of ['', '.', '..', '\ud800', undefined, null]) {
+    await assert.rejects(memoranda.memories.delete(id), { name: 'InvalidInput', param: 'id' });
+    await assert.rejects(memoranda.sessions.messages(id), { name: 'InvalidInput', param: 'session_id' });
+  }
+  await assert.rejects(memoranda.memories.get('...'), NotFound);
+});
+
 test('what is said is found, put into a context and kept once', async () => {
   const said = { session_id: 'js-lamp', messages: [{ id: 'js-lamp-1', content: 'The lamp is in the attic.' }] };
   assert.equal((await memoranda.observe(said)).created, 1);

@@ -308,12 +308,12 @@ test('forgetting a user or a session erases threads', async () => {
 });
 
 test('any text is the id of a thread', async () => {
-  for (const id of ['a/b', 'a%2Fb', 'with space?', 'ü:#&', 'session:x']) {
+  for (const id of ['a/b', 'a%2Fb', 'with space?', 'ü:#&', 'session:x', '.', '..']) {
     await storage.saveThread({ thread: threadOf(id) });
     await storage.saveMessages({ messages: [messageOf(`${id}-1`, id, 1), messageOf(`${id}-2`, id, 2)] });
     await storage.deleteMessages([`${id}-1`]);
   }
-  for (const id of ['a/b', 'a%2Fb', 'with space?', 'ü:#&', 'session:x']) {
+  for (const id of ['a/b', 'a%2Fb', 'with space?', 'ü:#&', 'session:x', '.', '..']) {
     assert.deepEqual(ids((await storage.listMessages({ threadId: id })).messages), [`${id}-2`]);
     await storage.deleteThread({ threadId: id });
     assert.equal(await storage.getThreadById({ threadId: id }), null);

@@ -21,12 +21,13 @@ import { isThere } from './requests.js';
  */
 
 /**
- * The session of a thread: its id. A slash, which routes of sessions cannot have, is written `%2F`.
+ * The session of a thread: its id. A slash, which routes of sessions cannot have, is written `%2F`, and the first dot of
+ * the ids `.` and `..`, `%2E`.
  *
  * @param {string} threadId
  */
 export function sessionOf(threadId) {
-  return threadId.replace(/[%/]/g, encodeURIComponent);
+  return threadId.replace(/[%/]/g, encodeURIComponent).replace(/^\.(?=\.?$)/, '%2E');
 }
 
 /**
