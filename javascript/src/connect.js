@@ -4,6 +4,8 @@ import { errorFrom, InvalidInput, StorageError } from './errors.js';
 
 /** @typedef {import('openapi-fetch').Client<import('./openapi.js').paths>} Http */
 
+const LONGEST = 2 ** 31 - 1; // milliseconds of a timer; a longer one would end at once
+
 /**
  * @typedef {object} Options
  * @property {string} [baseURL] Where the server is; `http://127.0.0.1:8377` without it.
@@ -141,7 +143,7 @@ async function answered(request, url, timeout, send) {
   if (request.signal.aborted) abort();
   request.signal.addEventListener('abort', abort);
   const expired = new StorageError(`the server at ${url} did not answer within ${timeout} ms`);
-  const timer = timeout === undefined ? undefined : setTimeout(() => late.abort(expired), timeout);
+  const timer = timeout === undefined || timeout > LONGEST ? undefined : setTimeout(() => late.abort(expired), timeout);
   try {
     const response = await send(request, { signal: late.signal });
     if (response.ok) return response;

@@ -223,6 +223,10 @@ test('a server that is not there, or does not answer in time', async () => {
     () => {},
     async (url) => {
       await assert.rejects(new Memoranda({ baseURL: url, timeout: 50 }).memories.count(), /within 50 ms/);
+      for (const timeout of [Infinity, 2 ** 31]) {
+        const late = new Memoranda({ baseURL: url, timeout }).memories.count({}, { signal: AbortSignal.timeout(50) });
+        await assert.rejects(late, { name: 'TimeoutError' });
+      }
       const late = new Memoranda({ baseURL: url }).memories.count({}, { signal: AbortSignal.timeout(50) });
       await assert.rejects(late, { name: 'TimeoutError' });
     },
