@@ -1,4 +1,5 @@
 import { bodyOf, linesOf, streamOf } from './connect.js';
+import { InvalidInput } from './errors.js';
 
 /** @typedef {import('./connect.js').CallOptions} CallOptions */
 /** @typedef {import('./types.js').Schemas} Schemas */
@@ -7,6 +8,8 @@ import { bodyOf, linesOf, streamOf } from './connect.js';
  * A page of a listing: as the query string of the route, with `filters` as an object.
  * @typedef {Omit<import('./types.js').QueryOf<'/v1/memories'>, 'filters'> & { filters?: Schemas['SelectionBody']['filters'] }} Listing
  */
+
+const FILTERS = 50_000; // characters of filters in a query string: the server reads 64 KiB of a request's head
 
 /** What is remembered. */
 export class Memories {
@@ -63,14 +66,19 @@ export class Memories {
   }
 
   /**
-   * A page of memories, the newest first; `after: page.last_id` asks for the next one.
+   * A page of memories, the newest first; `after: page.last_id` asks for the next one. Filters go into the address, so
+   * they cannot be as long as those of `search`, `count` and `export`.
    *
    * @param {Listing} [listing]
    * @param {CallOptions} [options]
    * @returns {Promise<Schemas['MemoryList']>}
    */
-  list({ filters, ...listing } = {}, options) {
-    const query = filters ? { ...listing, filters: JSON.stringify(filters) } : listing;
+  async list({ filters, ...listing } = {}, options) {
+    const text = filters ? JSON.stringify(filters) : '';
+    const query = text ? { ...listing, filters: text } : listing;
+    if (encodeURIComponent(text).length > FILTERS) {
+      throw new InvalidInput('filters: are too long for a listing; use search or export, or list in parts', { param: 'filters' });
+    }
     return bodyOf(this.#http.GET('/v1/memories', { params: { query }, ...options }));
   }
 

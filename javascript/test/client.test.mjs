@@ -1,5 +1,6 @@
 // The client against a server at MEMORANDA_URL that has no keys, and whose model says MEMORANDA_SAYS.
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import { test } from 'node:test';
 
@@ -68,6 +69,14 @@ test('an id that would lead to another route is refused', async () => {
     await assert.rejects(memoranda.sessions.messages(id), { name: 'InvalidInput', param: 'session_id' });
   }
   await assert.rejects(memoranda.memories.get('...'), NotFound);
+});
+
+test('filters that are too long for a listing are refused', async () => {
+  const filters = { id: Array.from({ length: 3000 }, () => randomUUID()) };
+  await assert.rejects(memoranda.memories.list({ filters }), { name: 'InvalidInput', param: 'filters' });
+  assert.equal(await memoranda.memories.count({ filters }), 0);
+  const fitting = { id: filters.id.slice(0, 1000) };
+  assert.deepEqual((await memoranda.memories.list({ filters: fitting })).data, []);
 });
 
 test('what is said is found, put into a context and kept once', async () => {
