@@ -50,7 +50,21 @@ export async function bodyOf(call) {
   try {
     return /** @type {T} */ ((await call).data);
   } catch (error) {
-    throw broken(error);
+    throw error instanceof SyntaxError ? notJson(error) : error;
+  }
+}
+
+/**
+ * The value of a line of a stream.
+ *
+ * @param {string} text
+ * @returns {any}
+ */
+export function valueOf(text) {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw notJson(error);
   }
 }
 
@@ -73,22 +87,40 @@ export async function streamOf(call) {
 export async function* linesOf(stream) {
   const decoder = new TextDecoder();
   let rest = '';
-  try {
-    for await (const piece of stream) {
-      const lines = (rest + decoder.decode(piece, { stream: true })).split('\n');
-      rest = lines.pop() ?? '';
-      yield* lines;
-    }
-  } catch (error) {
-    throw broken(error);
+  for await (const piece of stream) {
+    const lines = (rest + decoder.decode(piece, { stream: true })).split('\n');
+    rest = lines.pop() ?? '';
+    yield* lines;
   }
   if (rest) yield rest;
 }
 
-/** @param {unknown} error What reading a body threw: a TypeError where the connection was lost. */
-function broken(error) {
-  if (!(error instanceof TypeError)) return error;
-  return new StorageError(`the server's answer broke off: ${error.message}`, { cause: error });
+/** @param {unknown} error */
+function notJson(error) {
+  return new StorageError('the server answered with something that is not JSON', { cause: error });
+}
+
+/**
+ * The body of an answer, which throws a `StorageError` where the connection is lost.
+ *
+ * @param {ReadableStream<Uint8Array> | null} body
+ */
+function checked(body) {
+  const reader = body?.getReader();
+  if (!reader) return null;
+  return new ReadableStream({
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      } catch (error) {
+        const isLost = error instanceof TypeError;
+        controller.error(isLost ? new StorageError(`the server's answer broke off: ${error.message}`, { cause: error }) : error);
+      }
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
 }
 
 /**
@@ -146,7 +178,7 @@ async function answered(request, url, timeout, send) {
   const timer = timeout === undefined || timeout > LONGEST ? undefined : setTimeout(() => late.abort(expired), timeout);
   try {
     const response = await send(request, { signal: late.signal });
-    if (response.ok) return response;
+    if (response.ok) return new Response(checked(response.body), response);
     throw await refusal(response);
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;

@@ -1,4 +1,4 @@
-import { bodyOf, linesOf, streamOf } from './connect.js';
+import { bodyOf, linesOf, streamOf, valueOf } from './connect.js';
 import { InvalidInput } from './errors.js';
 
 /** @typedef {import('./connect.js').CallOptions} CallOptions */
@@ -167,6 +167,6 @@ export class Memories {
    */
   async *export(selection = {}, options) {
     const call = this.#http.POST('/v1/memories/export', { body: selection, parseAs: 'stream', ...options });
-    for await (const line of linesOf(await streamOf(call))) yield JSON.parse(line);
+    for await (const line of linesOf(await streamOf(call))) yield valueOf(line);
   }
 }

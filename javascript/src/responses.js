@@ -1,4 +1,4 @@
-import { bodyOf, linesOf, streamOf } from './connect.js';
+import { bodyOf, linesOf, streamOf, valueOf } from './connect.js';
 import { errorFrom } from './errors.js';
 
 /** @typedef {import('./connect.js').CallOptions} CallOptions */
@@ -38,7 +38,7 @@ export class Responses {
     const call = this.#http.POST('/v1/responses', { body, parseAs: 'stream', ...options });
     for await (const line of linesOf(await streamOf(call))) {
       if (!line.startsWith('data: ')) continue;
-      const event = JSON.parse(line.slice('data: '.length));
+      const event = valueOf(line.slice('data: '.length));
       if (event.type === 'error') throw errorFrom({ error: event }, { status: 500 });
       yield event;
     }

@@ -220,6 +220,21 @@ test('an answer that breaks off is an error, whole or streamed', async () => {
       const client = new Memoranda({ baseURL: url });
       await assert.rejects(client.memories.count(), { name: 'StorageError', message: /broke off/ });
       await assert.rejects(client.memories.export().next(), { name: 'StorageError', message: /broke off/ });
+      await assert.rejects(client.http.GET('/v1/models'), { name: 'StorageError', message: /broke off/ });
+      const content = await client.files.content('x');
+      await assert.rejects(new Response(content).text(), { name: 'StorageError', message: /broke off/ });
+    },
+  );
+});
+
+test('an answer that is not JSON is an error', async () => {
+  await serving(
+    (request, response) => response.end(request.url.endsWith('/responses') ? 'data: {"type": "res' : '<html>'),
+    async (url) => {
+      const { memories, responses } = new Memoranda({ baseURL: url });
+      for (const call of [memories.count(), memories.export().next(), responses.stream('x').next()]) {
+        await assert.rejects(call, { name: 'StorageError', message: /not JSON/ });
+      }
     },
   );
 });
