@@ -6,7 +6,7 @@ import { bodyOf } from '../connect.js';
 import { DimensionMismatch, InvalidInput, NotFound } from '../errors.js';
 import { contentOf, escaped, latest, memoryId, nameIn, OWN, unwrapped, wrapped } from './entries.js';
 import { filterFrom } from './filters.js';
-import { refusedAs, taken } from './requests.js';
+import { each, isThere, refusedAs, taken } from './requests.js';
 
 /** @typedef {import('../types.js').Schemas} Schemas */
 /** @typedef {import('./entries.js').Metadata} Metadata */
@@ -106,7 +106,7 @@ export class MemorandaVector extends MastraVector {
     entries.forEach(({ vector }, i) => checkLength(vector, dimension, `vectors[${i}]`));
     const old = deleteFilter ? await this.#chosen(indexName, whichOf({ filter: deleteFilter }, 'deleteFilter')) : [];
     await this.#write(indexName, entries, (at, field) => `${LISTS[field]}[${at}]`);
-    await this.#forgetReplaced(indexName, ids?.length ? entries.map(({ id }) => id) : []);
+    await this.#deleteReplaced(indexName, ids?.length ? entries.map(({ id }) => id) : []);
     await this.#forget(old);
     return entries.map(({ id }) => id);
   }
@@ -130,7 +130,7 @@ export class MemorandaVector extends MastraVector {
       return { id, vector: update.vector ?? vectorOf(row), metadata: update.metadata ?? metadata };
     });
     await this.#write(indexName, changed, (_, field) => `update.${field}`);
-    await this.#forgetReplaced(indexName, changed.map((entry) => entry.id));
+    await this.#deleteReplaced(indexName, changed.map((entry) => entry.id));
   }
 
   /**
@@ -221,15 +221,15 @@ export class MemorandaVector extends MastraVector {
   }
 
   /**
-   * Erases the memories of entries that were written again.
+   * Deletes the memories of entries that were written again.
    *
    * @param {string} indexName
    * @param {string[]} ids
    */
-  async #forgetReplaced(indexName, ids) {
+  async #deleteReplaced(indexName, ids) {
     const rows = await this.#chosen(indexName, whichOf({ ids }));
     const now = new Set(latest(rows));
-    await this.#forget(rows.filter((row) => !now.has(row)));
+    await each(rows.filter((row) => !now.has(row)), ({ id }) => isThere(this.#memoranda.memories.delete(id)));
   }
 
   /** @param {{ id: string }[]} rows */
@@ -246,7 +246,9 @@ export class MemorandaVector extends MastraVector {
    */
   async #chosen(indexName, which, vectors) {
     const rows = [];
-    for (const conditions of which) rows.push(...(await taken(this.#rows(this.#channel(indexName), conditions, vectors), Infinity)));
+    for (const conditions of which) {
+      for await (const row of this.#rows(this.#channel(indexName), conditions, vectors)) rows.push(row);
+    }
     return rows;
   }
 
