@@ -213,9 +213,9 @@ def matches(where: Filter, attributes: Attributes) -> bool:
         case "ne":
             return not _equal(stored, where.value)
         case "in":
-            return any(_equal(stored, value) for value in _tuple(where.value))
+            return _among(stored, _tuple(where.value))
         case "nin":
-            return not any(_equal(stored, value) for value in _tuple(where.value))
+            return not _among(stored, _tuple(where.value))
         case _:
             return _ordered(stored, where.op, where.value)
 
@@ -236,6 +236,15 @@ def _equal(stored: Any, value: Any) -> bool:
     if isinstance(stored, list | tuple):
         return any(_same(item, value) for item in stored)
     return _same(stored, value)
+
+
+def _among(stored: Any, values: tuple[Scalar, ...]) -> bool:
+    """Return True if one of the values is equal. Texts, which equal nothing but texts, are compared without a call for
+    each value: filters have up to 10 000."""
+    items = stored if isinstance(stored, list | tuple) else (stored,)
+    return any(
+        item in values if type(item) is str else any(_same(item, value) for value in values) for item in items
+    )
 
 
 def _number(value: Any) -> bool:
