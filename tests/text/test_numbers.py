@@ -30,7 +30,8 @@ def test_the_numbers_of_a_text_are_known_from_one_on() -> None:
     [
         ("What is the status of order ORD-12222?", True, ["ord12222"]),
         ("ticket #4711 and INV_2024/00817", True, ["4711", "inv202400817"]),
-        ("the budget of 2023, mid-2024 and Q3-2025", False, []),
+        ("the budget of 2023, mid-2024 and Q3-2025", False, ["q32025"]),
+        ("price of KB-2044, error E09, v2.6", True, ["kb2044", "e09", "v2"]),
         ("1,000 people, 24 towns", False, []),
         ("we paid 12500 euros for 400mg", True, []),
         ("", False, []),

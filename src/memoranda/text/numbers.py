@@ -46,10 +46,10 @@ def in_digits(text: str) -> str:
     return _SEVERAL.sub(lambda word: _VALUES[in_ascii(word[0]).lower()], text)
 
 
-_YEAR = regex(r"\b(?:19|20)\d\d\b")
+_YEAR = regex(r"(?<![A-Z]{2}[-_/#])\b(?:19|20)\d\d\b")
 _LONG = regex(r"(?<!,)\d{3}")
 _ID = regex(r"(?<![\w-])(?:[^\W\d_]|#)[\w/-]*")
-_DIGITS = regex(r"\d{4}")
+_DIGIT = regex(r"\d")
 _BETWEEN = regex(r"[\W_]+")
 
 
@@ -59,9 +59,9 @@ def has_long_number(text: str) -> bool:
 
 
 def ids_in(text: str) -> list[str]:
-    """Return the words that begin with a letter or `#` and have a number of four digits or more that is no year, such
-    as ORD-12222, each as in `bare`."""
-    return [bare(match[0]) for match in _ID.finditer(text) if _DIGITS.search(_YEAR.sub("", match[0]))]
+    """Return the words that begin with a letter or `#` and have a number that is no year, such as ORD-12222 and E09,
+    each as in `bare`."""
+    return [bare(match[0]) for match in _ID.finditer(text) if _DIGIT.search(_YEAR.sub("", match[0]))]
 
 
 def bare(text: str) -> str:

@@ -196,3 +196,22 @@ def test_another_order_is_no_evidence(product: BlockingMemoranda) -> None:
     found = product.memories.search("What is the status of order ORD-99105?")
     assert found.results
     assert found.evidence == "none"
+
+
+def test_another_error_code_is_weak_evidence(product: BlockingMemoranda) -> None:
+    product.memories.add_many(
+        [f"What error E0{n} means: the pump number {n} is too warm." for n in range(1, 7)]
+    )
+    assert product.memories.search("What does error E04 mean?").evidence == "strong"
+    assert product.memories.search("What does error E09 mean?").evidence == "weak"
+
+
+def test_a_fact_about_the_speaker_that_is_named_is_evidence() -> None:
+    fact = Result("Mara is allergic to hazelnuts", None, 0.9)
+    said = Result("I bought bread", "Mara", 0.3)
+    other = Result("Jonas is allergic to cats", None, 0.9)
+    asked = "What is Mara allergic to?"
+    assert evidence(asked, [fact, said]).level == "strong"
+    assert evidence(asked, [other, said]).probability < evidence(asked, [fact, said]).probability
+    assert features(asked, [fact, said]).similarity == 0.9
+    assert features(asked, [other, said]).similarity == 0.3

@@ -9,21 +9,25 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from memoranda.store.retrieval.rerank_features import speaker_match, style_of, without_names
 from memoranda.store.rows import memory_speaker
 from memoranda.text.cover import coverage, only_asks
 from memoranda.text.numbers import bare, ids_in
 from memoranda.text.questions import normalise
+from memoranda.text.regex import regex
 from memoranda.types import EvidenceLevel, SearchResult
 
+_LONG = regex(r"\d{4}")
 FLOOR = 0.5
 """The calibrated similarity below which a text without a term of the question is taken to be about something else."""
 LOOKED_AT = 10
 """The first results, from which evidence is estimated."""
 FIRST = 3
-WITHOUT_ID = 0.1
-"""The most probable answer to a question about a thing with a number, such as an order, in results without that."""
+WITHOUT_ID, WITHOUT_LONG_ID = 0.5, 0.1
+"""The most probable answer to a question about a thing with a number, such as an error code, in results without it; the
+second if the number has four digits or more, as that of an order."""
 NONE, STRONG = 0.25, 0.6
 """Probabilities: below the first, `none`; from the second on, `strong`."""
 
@@ -123,16 +127,16 @@ def evidence(question: str, results: Sequence[Result], searched: int | None = No
         return Evidence("none", 0.0)
     shown = features(question, results, searched)
     probability = round(1.0 / (1.0 + math.exp(-(PEOPLE if shown.people else OTHER).logit(shown))), 4)
-    if _without_id(question, results[:LOOKED_AT]):
-        probability = min(probability, WITHOUT_ID)
+    if missing := _missing_ids(question, results[:LOOKED_AT]):
+        probability = min(probability, WITHOUT_LONG_ID if any(map(_LONG.search, missing)) else WITHOUT_ID)
     return Evidence(level_of(probability), probability)
 
 
-def _without_id(question: str, results: Sequence[Result]) -> bool:
-    """Return True if the question names a thing by a number, as an order, and no result does."""
+def _missing_ids(question: str, results: Sequence[Result]) -> list[str]:
+    """Return the ids of things in the question (`ids_in`), if no result has one of them."""
     wanted = ids_in(question)
     texts = [bare(result.text) for result in results] if wanted else []
-    return bool(wanted) and not any(id_ in text for id_ in wanted for text in texts)
+    return [] if any(id_ in text for id_ in wanted for text in texts) else wanted
 
 
 def with_evidence(result: SearchResult, question: str) -> SearchResult:
@@ -148,6 +152,18 @@ def with_evidence(result: SearchResult, question: str) -> SearchResult:
 def level_of(probability: float) -> EvidenceLevel:
     """Return the evidence level of a probability."""
     return "none" if probability < NONE else "weak" if probability < STRONG else "strong"
+
+
+def _of_others(question: str, results: Sequence[Result]) -> NDArray[np.bool_]:
+    """Return which results are of somebody else than the speakers that the question names: said by others, or without
+    a speaker, as facts are, and without such a name."""
+    match = speaker_match(question, [result.speaker for result in results])
+    named = {result.speaker for result, one in zip(results, match, strict=True) if one > 0}
+    about = [
+        result.speaker is None and any(name.lower() in result.text.lower() for name in named if name)
+        for result in results
+    ]
+    return (match < 0) & ~np.array(about, np.bool_)
 
 
 def features(question: str, results: Sequence[Result], searched: int | None = None) -> Features:
@@ -169,7 +185,7 @@ def features(question: str, results: Sequence[Result], searched: int | None = No
         [math.nan if result.similarity is None else result.similarity for result in shown], np.float64
     )
     similarities = np.where(np.isnan(known), expected, known)
-    other = speaker_match(question, speakers) < 0
+    other = _of_others(question, shown)
     return Features(
         similarity=float(similarities[~other].max(initial=0.0)),
         coverage=float(covered[~other].max(initial=0.0)),
