@@ -251,6 +251,36 @@ def test_a_long_sentence_on_several_lines_is_no_list_of_records() -> None:
     assert said("Which pump leaks?", wrapped).startswith("The pump of the old boat and of the yellow boat")
 
 
+CAKE = (
+    "# Apple cake\n\n- 1 kg apples\n- 4 eggs\n\nAdd the eggs one by one.\nLet the cake cool"
+    " before you cut the apple cake.\n\nBaking: 50 minutes at 180 degrees."
+)
+ANSWERS = (
+    "**How long does delivery take?**\n\nIt takes 3 to 5 days.\n\n**Can I return it?**\n\nYes, in 30 days."
+)
+HOUSE = (
+    "Vor dem ersten Start ist die Anlage zu entlüften. Der Mieter zahlt eine Kaution von 2.940 Euro in Raten."
+)
+RELEASES = (
+    "# Releases\n\n## 2.6.4 - 28 September 2026\n\n- Fixed: wrong VAT.\n\n## News\n\nDark mode is there."
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "quoted"),
+    [
+        ("How long does delivery take?", ANSWERS, "It takes 3 to 5 days. [1]"),
+        ("How many eggs for the apple cake?", CAKE, "- 4 eggs [1]"),
+        ("At which temperature is the apple cake baked?", CAKE, "Baking: 50 minutes at 180 degrees. [1]"),
+        ("Wie hoch ist die Kaution?", HOUSE, "Der Mieter zahlt eine Kaution von 2.940 Euro in Raten. [1]"),
+        ("When was version 2.6.4 released?", RELEASES, "2.6.4 - 28 September 2026: Fixed: wrong VAT. [1]"),
+        ("What is the news?", RELEASES, "Dark mode is there. [1]"),
+    ],
+)
+def test_what_the_question_asks_for_is_quoted_first(question: str, text: str, quoted: str) -> None:
+    assert said(question, text).startswith(quoted)
+
+
 def test_each_quote_is_a_piece() -> None:
     found = answer("warranty frost shipping days", documents(SHIPPING))
     texts = [piece.text for piece in found if isinstance(piece, TextDelta)]

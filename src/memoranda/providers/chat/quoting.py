@@ -1,12 +1,13 @@
 """The sentences of texts that answer a question best, chosen by its terms. No I/O, no model.
 
-A sentence counts the question's words that it has (stemmed, without stopwords), the rarer among the sentences the
+A sentence counts the question's words that it has (stemmed, without function words), the rarer among the sentences the
 more (Robertson and Sparck Jones), and more where two of them stand side by side as in the question; less when it is
-long, or cut off where the text begins or ends. Words that were quoted already count little, so that the next sentence
-adds something. A heading is never quoted: its words count for the sentence below it. A question is hardly ever an
-answer: it scores low, and its words count for the next sentence. A row of a table is quoted with the names of its
-columns, see `text.tables`. A line of code is quoted alone, in backquotes, and scores half. Lines without an end of a
-sentence, as records have, are quoted one by one where together they are too long to be quoted.
+long, cut off where the text begins or ends, or without a number though the question asks for one. Words of a source's
+title count alike for all its sentences. Words that were quoted already count little, so that the next sentence adds
+something. The words of a heading count for the sentence below it; it is quoted, before that, only if it has a number.
+A question is hardly ever an answer: it scores low, and its words count for the next sentence. A row of a table is
+quoted with the names of its columns, see `text.tables`. A line of code is quoted alone, in backquotes, and scores half.
+Lines without an end of a sentence, as records have, are quoted one by one where together they are too long.
 """
 
 from __future__ import annotations
@@ -18,14 +19,16 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import msgspec
+from msgspec.structs import replace
 
 from memoranda.providers.chat.base import Source
+from memoranda.text.calendar import DAYS, MONTHS
 from memoranda.text.code_blocks import code_blocks
 from memoranda.text.highlights import is_boundary
 from memoranda.text.regex import regex
 from memoranda.text.sentences import spans
 from memoranda.text.tables import tables
-from memoranda.text.terms import query_terms, terms
+from memoranda.text.terms import query_terms, term_set, terms
 from memoranda.text.tokens import well_formed
 
 MOST = 3
@@ -54,12 +57,39 @@ LONG_SOURCE = 200
 """A text of at least so many characters may begin or end inside a sentence."""
 _ENDED = regex(r"[.!?…:;。！？｡]['\"”’»)\]】]*$")
 _MARKER = regex(r"`[^`\n]+`|\[(\d+(?:\s*[,;–-]\s*\d+)*)\]|【([^】]{1,40})】")
-_QUESTION = regex(r"[?？؟]['\"”’»)\]】]*$")
+_QUESTION = regex(r"[?？؟]['\"”’»)\]】*_]*$")
+_ITEM = regex(r"^[-*•]\s|\d")
+"""The beginning of an item of a list, or a number: short, but no fragment."""
+_NUMBER_ASKED = regex(
+    r"\b(?:when|how\s+(?:many|much|long|old|far|often|tall|big|large|high|heavy)|(?:what|which)\s+(?:price|date|day|year|time|"
+    r"temperature|number|amount)|(?:until|till|since)\s+when|wann|seit\s+wann|wie\s*(?:viele?|lange|hoch|gro(?:ß|ss)|alt|oft|weit|schwer|"
+    r"teuer)|was\s+kostet|kosten|cost)\b",
+    re.IGNORECASE,
+)
+_NUMBER = regex(
+    rf"\d|\b(?:{'|'.join([*MONTHS, *DAYS])}|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundred|"
+    r"thousand|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|hundert|tausend|noon|midnight|today|tonight|tomorrow|"
+    r"yesterday|heute|morgen|gestern)\b",
+    re.IGNORECASE,
+)
+UNNUMBERED = 0.5
+"""The weight of a sentence without a number for a question that asks for one."""
+_FUNCTION_WORDS = term_set(
+    "der die das den dem des ein eine einen einem einer eines und oder aber ist sind war waren wird werden wurde hat"
+    " haben hatte wer was wann wo wie warum wieso welche welcher welches welchen ich du er sie es wir ihr mich mir dich"
+    " dir uns euch sich mein dein sein unser im in an am auf aus bei mit nach von vom zu zum zur für über unter bis"
+    " nicht kein keine auch noch nur schon man kann le la les un une des du de et ou est sont que qui quel quelle el"
+    " los las una y es son qué cuál il lo gli di che"
+)
+"""Words of German, French, Spanish and Italian that say nothing by themselves; those of English are no terms."""
+_TITLE = regex(r"\s*#[ \t]+([^\n]+)")
+_HAS_DIGIT = regex(r"\d")
 _VISIBLE = regex(r"[^\n]")
 
 
 class Sentence(msgspec.Struct, frozen=True):
-    """A sentence of `source` at its place among all. `above` are the terms of the heading over it."""
+    """A sentence of `source` at its place among all. `above` are the terms of the heading over it, `title` those of the
+    source's name and of the heading of level 1 that it begins with; `heading` is one over it that has a number."""
 
     source: Source
     place: int
@@ -67,15 +97,18 @@ class Sentence(msgspec.Struct, frozen=True):
     text: str
     terms: tuple[str, ...]
     above: frozenset[str] = frozenset()
+    title: frozenset[str] = frozenset()
+    heading: str = ""
 
 
 def best(question: str, sources: Sequence[Source]) -> list[Sentence]:
     """Return at most three sentences: the best one, then others in the sources' order; if none has a term of the
     question, the first that is no fragment."""
-    sentences = [each for each in _sentences(sources) if each.text]
-    asked = query_terms(question)
+    sentences = [each for each in _sentences(sources, bool(_NUMBER_ASKED.search(question))) if each.text]
+    terms_asked = query_terms(question)
+    asked = [term for term in terms_asked if term not in _FUNCTION_WORDS] or terms_asked
     wanted, pairs = set(asked), set(pairwise(asked))
-    left = [each for each in sentences if wanted.intersection(each.terms) or wanted & each.above]
+    left = [each for each in sentences if wanted & {*each.terms, *each.above, *each.title}]
     if not left:
         return [each for each in sentences if len(each.terms) >= FRAGMENT][:1] or sentences[:1]
     rarity = _rarity(wanted, sentences)
@@ -90,26 +123,41 @@ def best(question: str, sources: Sequence[Source]) -> list[Sentence]:
         chosen.append(top)
         rarity = {term: value * (SEEN if term in top.terms else 1) for term, value in rarity.items()}
         left = [each for each in left if each is not top and set(each.terms) != set(top.terms)]
-    return chosen[:1] + sorted(chosen[1:], key=lambda each: each.place)
+    return [_headed(each, wanted) for each in chosen[:1] + sorted(chosen[1:], key=lambda each: each.place)]
 
 
-def _sentences(sources: Sequence[Source]) -> list[Sentence]:
+def _headed(sentence: Sentence, wanted: set[str]) -> Sentence:
+    """Return a sentence behind its heading, if that has a number and words of the question that the sentence lacks."""
+    if not sentence.heading or not wanted & (sentence.above - set(sentence.terms)):
+        return sentence
+    return replace(
+        sentence, text=_cut(f"{_short(sentence.heading)}: {sentence.text.lstrip('-*• ')}", MAX_CHARS)
+    )
+
+
+def _sentences(sources: Sequence[Source], numbered: bool) -> list[Sentence]:
+    """Return the sentences of all sources; those without a number weigh less if the answer is to be `numbered`."""
     sentences: list[Sentence] = []
     for number, source in enumerate(sources):
         weight = EACH_SOURCE**number * (1 if number else FIRST_SOURCE)
-        above: frozenset[str] = frozenset()
+        named = _TITLE.match(source.text)
+        title = term_set(f"{source.title} {named[1] if named else ''}")
+        above, heading = frozenset[str](), ""
         for text, whole in _parts(source.text):
             if len(sentences) == MAX_SENTENCES:
                 return sentences
             plain = well_formed(text)
             own = tuple(terms(plain[: 4 * MAX_CHARS]))
             if whole is None:
-                above = frozenset(own)
+                above, heading = frozenset(own), plain if _HAS_DIGIT.search(plain) else ""
                 continue
             asks = bool(_QUESTION.search(plain))
             share = (1.0 if whole else CUT) * (ASKS if asks else 1.0)
-            sentences.append(Sentence(source, len(sentences), weight * share, _short(plain), own, above))
-            above = frozenset(own) if asks else frozenset()
+            share *= UNNUMBERED if numbered and not _NUMBER.search(f"{heading} {plain}") else 1.0
+            sentences.append(
+                Sentence(source, len(sentences), weight * share, _short(plain), own, above, title, heading)
+            )
+            above, heading = frozenset(own) if asks else frozenset(), ""
     return sentences
 
 
@@ -175,19 +223,19 @@ def _records(text: str) -> list[str]:
 
 def _rarity(wanted: set[str], sentences: Sequence[Sentence]) -> dict[str, float]:
     """Return the weight of each wanted term: the fewer sentences have it, the more."""
-    having = Counter(term for each in sentences for term in wanted & {*each.terms, *each.above})
+    having = Counter(term for each in sentences for term in wanted & {*each.terms, *each.above, *each.title})
     total = len(sentences)
     return {term: math.log(1 + (total - n + 0.5) / (n + 0.5)) for term, n in having.items()}
 
 
 def _score(sentence: Sentence, rarity: dict[str, float], pairs: set[tuple[str, str]]) -> float:
-    own = set(sentence.terms)
+    own = set(sentence.terms) - sentence.title
     total = sum(rarity.get(term, 0.0) for term in own)
-    total += ABOVE * sum(rarity.get(term, 0.0) for term in sentence.above - own)
+    total += ABOVE * sum(rarity.get(term, 0.0) for term in (sentence.above | sentence.title) - own)
     beside = pairs.intersection(pairwise(sentence.terms))
     total += PAIR * sum(rarity.get(term, 0.0) for pair in beside for term in pair)
     length = len(sentence.terms)
-    fragment = 0.5 if length < FRAGMENT else 1.0
+    fragment = 0.5 if length < FRAGMENT and not _ITEM.search(sentence.text) else 1.0
     long: float = max(1.0, length / USUAL_TERMS) ** 0.25
     return sentence.weight * fragment * total / long
 
