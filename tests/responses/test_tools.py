@@ -563,3 +563,22 @@ def test_a_file_search_offers_what_chat_completions_take() -> None:
     offered = FileSearch(["vs_1"], 10).offered("file_search_2")
     assert offered["function"]["name"] == "file_search_2"
     assert offered["function"]["parameters"]["required"] == ["query"]
+
+
+def test_a_passage_with_the_words_of_the_question_is_given_below_the_floor(desk: Desk) -> None:
+    store = desk.store(BOSS, CANTEEN, PARKING, "The lift is out of order since noon.")
+    turn = desk.turn(settings=Responses(file_min_score=1.0))
+    found = desk.use(searching(store, max_num_results=4), turn, query="Is the lift out of order?").sources
+    assert "The lift is out of order since noon." in [source.text for source in found]
+    strict = searching(store, ranking_options={"score_threshold": 1.0})
+    assert desk.use(strict, turn, query="Is the lift out of order?").sources == []
+
+
+def test_a_memory_with_the_words_of_the_question_is_found_below_the_floor(desk: Desk) -> None:
+    for text in ("swordfish once", "the lift is out of order since noon", "sharks", "whales", "eels"):
+        remembered(desk, text, session_id="chain1")
+    turn = desk.turn(settings=Responses(memory_min_score=1.0))
+    tool = made(type="memory_search")
+    texts = [source.text for source in desk.use(tool, turn, query="Is the lift out of order?").sources]
+    assert texts == ["the lift is out of order since noon"]
+    assert len(desk.use(tool, turn, query="giraffes").sources) == 3

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import msgspec
 
 from memoranda.contexts.assembly import Assembled, Piece, assemble
 from memoranda.contexts.composing import HEADINGS, evidence_in, evidence_of, remembered_entries
-from memoranda.contexts.finding import Finding, Found, limit_of
+from memoranda.contexts.finding import Finding, Found
 from memoranda.contexts.values import ContextQuery, Said
 from memoranda.errors import InvalidInput
 from memoranda.memories.memories import Memories
@@ -17,13 +18,13 @@ from memoranda.providers.chat.base import Message, Source
 from memoranda.responses.history import Past
 from memoranda.responses.items import last_question, text_of
 from memoranda.responses.tools.base import Turn
-from memoranda.responses.tools.memory import NEAREST, acting, places
+from memoranda.responses.tools.memory import NEAREST, acting, likely_hits, places
 from memoranda.responses.turns import turns_of
 from memoranda.responses.values import Item
 from memoranda.store.retrieval.evidence import Evidence
 from memoranda.text import prompts
 from memoranda.text.instructions import is_standing
-from memoranda.types import Hit
+from memoranda.types import MAX_LIMIT, Hit
 
 SPEAKERS = ("user", "assistant")
 
@@ -53,27 +54,53 @@ async def remembered(turn: Turn, past: Past, new: Sequence[Item]) -> Remembered:
     use, settings = turn.memory, turn.settings
     if not question or not (settings.memory if use.retrieval is None else use.retrieval):
         return Remembered()
+    limit = use.max_results or settings.memory_results
     asked = ContextQuery(
         query=question,
         recent=_said(_before_question(past.items, new)),
         exclude=[item["id"] for item in (*past.items, *new) if item.get("id")],
         hierarchy=places(turn),
         kinds=use.kinds,
-        limit=use.max_results or settings.memory_results,
-        threshold=settings.memory_min_score if use.min_score is None else use.min_score,
+        limit=limit if use.min_score is not None else min(2 * limit, MAX_LIMIT),
+        threshold=use.min_score or 0.0,
     )
-    finding = Finding(turn.core, acting(turn))
     try:
-        retrieved = await finding.find(asked, together=True)
-        # a long note about several things may answer, and be below the configured floor
-        if use.min_score is None and all(is_standing(hit.memory) for hit in retrieved.hits):
-            least = msgspec.structs.replace(asked, threshold=0.0, limit=min(NEAREST, limit_of(asked)))
-            nearest = await finding.find(least, together=True)
-            if evidence_in(question, nearest).level == "strong":
-                retrieved = nearest
+        retrieved = await Finding(turn.core, acting(turn)).find(asked, together=True)
+        if use.min_score is None:
+            retrieved = _likely(question, retrieved, settings.memory_min_score, limit)
     except InvalidInput as exc:
         raise InvalidInput(f"memory.{exc.field}", str(exc).partition(": ")[2]) from exc
     return Remembered(question, retrieved, turn.core.config.sessions.snippet_chars)
+
+
+def _likely(question: str, found: Found, floor: float, limit: int) -> Found:
+    """Return the results that are similar enough to a question or have its words, at most `limit`. If there are none,
+    the nearest are left if they are likely to answer, as a long note about several things may."""
+    likely = {hit.memory.id for hit in likely_hits(question, found.hits, floor)}
+    left = _first(found, likely, limit)
+    if any(not is_standing(hit.memory) for hit in left.hits):
+        return left
+    nearest = _first(found, {hit.memory.id for hit in found.hits}, min(NEAREST, limit))
+    return nearest if evidence_in(question, nearest).level == "strong" else left
+
+
+def _first(found: Found, ids: AbstractSet[str], limit: int) -> Found:
+    """Return the best `limit` of these memories and summaries, and the standing instructions."""
+    ranked = [
+        hit
+        for hit in sorted(found.hits, key=lambda hit: -hit.score)
+        if hit.memory.id in ids and not is_standing(hit.memory)
+    ]
+    best = {hit.memory.id for hit in ranked[:limit]}
+    return msgspec.structs.replace(
+        found,
+        memories=[
+            window
+            for window in found.memories
+            if any(is_standing(one.memory) or one.memory.id in best for one in window.found)
+        ],
+        sessions=[session for session in found.sessions if session.memory.id in best],
+    )
 
 
 def _before_question(past: Sequence[Item], new: Sequence[Item]) -> list[Item]:

@@ -22,13 +22,14 @@ from memoranda.responses.tools.base import Result, Tool, Turn
 from memoranda.responses.values import Item
 from memoranda.storage.sql.base import Connection
 from memoranda.store.ids import new_id
-from memoranda.store.retrieval.evidence import Evidence
+from memoranda.store.retrieval.evidence import Evidence, has_words
 from memoranda.text import prompts
+from memoranda.types import MAX_LIMIT
 from memoranda.validation import convert
 
 MAX_QUERIES = 8
 NEAREST = 3
-"""Passages that are returned where none reaches the configured floor."""
+"""The first passages, which are returned where none reaches the configured floor."""
 WIDEST = 999
 """A number as long as any that a passage gets, by which its tokens are counted before it has one."""
 
@@ -143,21 +144,23 @@ class FileSearch(Tool):
         queries = _queries(arguments)
         query = PassageQuery(
             queries=queries,
-            limit=self._limit,
+            limit=self._limit if floor is not None else min(2 * self._limit, MAX_LIMIT),
             filters=self._filters,
-            threshold=turn.settings.file_min_score if floor is None else floor,
+            threshold=floor or 0.0,
             weights=None
             if weights is None
             else {"dense": weights.embedding_weight, "words": weights.text_weight},
         )
         stores = Knowledge(turn.core, turn.subject).stores
         answer = await stores.search(self.store_ids, query)
-        doubtful = answer.evidence == "none"
-        if not answer.data and floor is None:  # below the configured floor the nearest are better than none
-            nearest = msgspec.structs.replace(query, threshold=0.0, limit=min(self._limit, NEAREST))
-            answer, doubtful = await stores.search(self.store_ids, nearest), True
+        found, doubtful = answer.data, answer.evidence == "none"
+        if floor is None:
+            least = turn.settings.file_min_score
+            below = all(_similarity(passage) < least for passage in found)
+            found = _likely(queries, found, least, NEAREST if below else 0)[: self._limit]
+            doubtful = doubtful or below
         # Counting some thousand tokens takes milliseconds, which the loop has no time for.
-        passages = await turn.core.threads.run(fitting, answer.data, turn.settings.file_tokens, turn.count)
+        passages = await turn.core.threads.run(fitting, found, turn.settings.file_tokens, turn.count)
         results = [_result(passage) for passage in passages]
         done = {**item, "status": "completed", "queries": queries, "_results": results}
         if not passages:
@@ -184,6 +187,21 @@ class FileSearch(Tool):
     def failed(self, item: Item, reason: str) -> Result:
         """The result of a search that failed."""
         return Result({**item, "status": "failed", "_results": []}, prompts.failed(reason))
+
+
+def _similarity(passage: Passage) -> float:
+    """Return the similarity of a passage, 1 where only words answered."""
+    return 1.0 if passage.similarity is None else passage.similarity
+
+
+def _likely(queries: Sequence[str], passages: Sequence[Passage], floor: float, first: int) -> list[Passage]:
+    """Return the passages that are similar enough to the queries, or have their words, and the `first` ones."""
+    worded = has_words(queries, [passage.text for passage in passages])
+    return [
+        passage
+        for at, (passage, has) in enumerate(zip(passages, worded, strict=True))
+        if has or at < first or _similarity(passage) >= floor
+    ]
 
 
 def fitting(passages: Sequence[Passage], tokens: int, count: Count) -> list[Passage]:

@@ -17,7 +17,7 @@ from memoranda.responses.tools.base import Result, Tool, Turn
 from memoranda.responses.tools.calls import OWN_LABEL, begun_call, done_call, failed_call
 from memoranda.responses.values import Item
 from memoranda.store.access import sees_all
-from memoranda.store.retrieval.evidence import Evidence
+from memoranda.store.retrieval.evidence import Evidence, has_words
 from memoranda.text import prompts
 from memoranda.types import Hit, NewMemory, Query, Subject
 from memoranda.validation import converted
@@ -109,6 +109,16 @@ class MemoryTool(Tool):
         return failed_call(item, reason)
 
 
+def likely_hits(question: str, hits: Sequence[Hit], floor: float) -> list[Hit]:
+    """Return the memories that are similar enough to a question, or have its words."""
+    worded = has_words([question], [hit.memory.content for hit in hits])
+    return [
+        hit
+        for hit, has in zip(hits, worded, strict=True)
+        if has or hit.similarity is None or hit.similarity >= floor
+    ]
+
+
 class MemorySearch(MemoryTool):
     """Finds memories by vector and keyword search."""
 
@@ -119,23 +129,21 @@ class MemorySearch(MemoryTool):
         """Searches one scope, or all that concern the conversation, the narrower ones weighing more."""
         asked = arguments_of(arguments, SearchArguments)
         floor = turn.memory.min_score
+        limit = min(max(1, 10 if asked.limit is None else asked.limit), MOST)
         query = Query(
             query=asked.query,
-            limit=min(max(1, 10 if asked.limit is None else asked.limit), MOST),
-            threshold=turn.settings.memory_min_score if floor is None else floor,
+            limit=limit if floor is not None else 2 * limit,
+            threshold=floor or 0.0,
             kinds=turn.memory.kinds,
             count_access=True,
             scopes=None if asked.scope is None else [_scope(asked.scope, turn)],
             hierarchy=places(turn) if asked.scope is None else None,
         )
-        memories = Memories(turn.core, acting(turn))
-        answer = await memories.search(query)
-        if (
-            not answer.results and floor is None
-        ):  # below the configured floor the nearest are better than none
-            nearest = msgspec.structs.replace(query, threshold=0.0, limit=min(query.limit, NEAREST))
-            answer = await memories.search(nearest)
+        answer = await Memories(turn.core, acting(turn)).search(query)
         hits = answer.results
+        if floor is None:  # below the configured floor the nearest are better than none
+            likely = likely_hits(asked.query, hits, turn.settings.memory_min_score)
+            hits = (likely or hits[:NEAREST])[:limit]
         if not hits:
             message = prompts.found_memories([])
             return Result(

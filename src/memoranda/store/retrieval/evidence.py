@@ -17,11 +17,14 @@ from memoranda.text.cover import coverage, only_asks
 from memoranda.text.numbers import bare, ids_in
 from memoranda.text.questions import normalise
 from memoranda.text.regex import regex
+from memoranda.text.terms import query_terms
 from memoranda.types import EvidenceLevel, SearchResult
 
 _LONG = regex(r"\d{4}")
 FLOOR = 0.5
 """The calibrated similarity below which a text without a term of the question is taken to be about something else."""
+WORDS = 2 / 3
+"""The share of a question's words from which a text is not left out for its similarity."""
 LOOKED_AT = 10
 """The first results, from which evidence is estimated."""
 FIRST = 3
@@ -114,6 +117,16 @@ def unrelated(asked: AbstractSet[str], terms: AbstractSet[str], similarity: floa
     `similarity` is calibrated, in 0..1; None where it is not known.
     """
     return not asked & terms and (similarity is None or similarity < FLOOR)
+
+
+def has_words(questions: Sequence[str], texts: Sequence[str]) -> list[bool]:
+    """Return which texts have two thirds of the words of one of the questions: they may answer, however little similar
+    they are as a whole."""
+    wanted = [asked for question in questions if (asked := query_terms(normalise(question)))]
+    if not wanted or not texts:
+        return [False] * len(texts)
+    shares = np.max([coverage(texts, asked).mean(axis=1) for asked in wanted], axis=0)
+    return [bool(share >= WORDS) for share in shares]
 
 
 def evidence(question: str, results: Sequence[Result], searched: int | None = None) -> Evidence:
