@@ -26,6 +26,13 @@ ONE_MATTER = 0.5
 """Above this Jaccard index two facts are about one matter; the newer comes first."""
 
 
+class Ended(msgspec.Struct, frozen=True):
+    """Since when what a message says does not hold, and the id of the fact that holds instead."""
+
+    at: datetime
+    successor: str
+
+
 class Chosen(msgspec.Struct):
     """A memory for a context, with the parts of its score. `weak` if nothing relates it to the question."""
 
@@ -34,11 +41,17 @@ class Chosen(msgspec.Struct):
     score: float
     scores: dict[str, float]
     weak: bool = False
+    ended: Ended | None = None
 
     @property
     def memory(self) -> Memory:
         """The memory."""
         return self.hit.memory
+
+    @property
+    def until(self) -> datetime | None:
+        """Until when what a message says held; None if it may still hold."""
+        return None if self.ended is None else self.ended.at
 
     @property
     def part(self) -> PartName:
@@ -103,6 +116,20 @@ def _one_matter(first: Chosen, second: Chosen) -> bool:
     return first.memory.user_id == second.memory.user_id and (
         first is second or shared >= ONE_MATTER * (len(first.terms) + len(second.terms) - shared)
     )
+
+
+def current_first(candidates: Sequence[Chosen]) -> list[Chosen]:
+    """Return the candidates in their order, but each fact before the messages of which it took the place."""
+    ordered = list(candidates)
+    for candidate in candidates:
+        if candidate.ended is None:
+            continue
+        at = ordered.index(candidate)
+        later = [one for one in ordered[at:] if one.memory.id == candidate.ended.successor]
+        for successor in later:
+            ordered.remove(successor)
+            ordered.insert(at, successor)
+    return ordered
 
 
 def unrepeated(candidates: Sequence[Chosen], question: str) -> tuple[list[Chosen], list[LeftOut]]:

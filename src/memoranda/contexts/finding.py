@@ -17,6 +17,7 @@ from memoranda.clock import micros
 from memoranda.contexts import choosing
 from memoranda.contexts.assembly import once, semantic_query
 from memoranda.contexts.choosing import Chosen
+from memoranda.contexts.ended import note_ended
 from memoranda.contexts.neighbours import Reach, Window, widened
 from memoranda.contexts.once import Once
 from memoranda.contexts.standing import standing
@@ -256,6 +257,9 @@ class Finding:
                 results.left_out += twice
         weights = self._core.config.search.kind_weights
         chosen = choosing.relevant_first(chosen, asked.query, weights)
+        if asked.as_of is None:
+            note_ended(self._core, self.subject, chosen, asked.query)
+            chosen = choosing.current_first(chosen)
         memories = [candidate for candidate in chosen if candidate.part == "memories"]
         sessions = [candidate for candidate in chosen if candidate.part == "sessions"]
         if together:

@@ -36,8 +36,9 @@ class Window(msgspec.Struct):
         """Return the piece line by line; of a long memory, where it has most words of the question."""
         if self.lines:
             return [line.text for line in self.lines]
-        memory = self.found[0].memory
-        return [memory_text(replace(memory, content=excerpt(memory.content, question)))]
+        best = self.found[0]
+        shown = replace(best.memory, content=excerpt(best.memory.content, question))
+        return [memory_text(shown, best.until)]
 
     @property
     def ids(self) -> list[str]:
@@ -69,7 +70,7 @@ def widened(c: Connection, subject: Subject, candidates: Sequence[Chosen], reach
             windows.append(Window([candidate]))
             continue
         session, occurred_at, seq = places[candidate.memory.id]
-        own = Line(candidate.memory.id, memory_text(candidate.memory), (occurred_at, seq))
+        own = Line(candidate.memory.id, memory_text(candidate.memory, candidate.until), (occurred_at, seq))
         key = [tenant, session, occurred_at, seq, reach.messages]
         users = None if _whole(c, subject, session) else (subject.user_id, None)
         before = _visible_lines(c.all("said_before", key), users, reach)

@@ -73,11 +73,11 @@ def excerpt(text: str, question: str) -> str:
     return f"{'… ' if start else ''}{text[start:end].strip()}{' …' if end < len(text) else ''}"
 
 
-def memory_text(memory: Memory) -> str:
-    """Return a memory on one line: a message with its time and speaker if known, a fact with the time since when, and
-    until when, it is valid; a standing instruction without."""
+def memory_text(memory: Memory, until: datetime | None = None) -> str:
+    """Return a memory on one line: a message with its time and speaker if known, and until when what it says held; a
+    fact with the time since when, and until when, it is valid; a standing instruction without."""
     if memory.kind == "message":
-        return spoken(memory_speaker(memory), memory.content, memory.occurred_at)
+        return spoken(memory_speaker(memory), memory.content, memory.occurred_at, until)
     if memory.kind != "fact" or is_standing(memory):
         return line(memory.content)
     began, ended = since(memory), memory.invalid_at
@@ -92,9 +92,10 @@ def since(memory: Memory) -> datetime:
     return memory.occurred_at if memory.valid_from is None else memory.valid_from
 
 
-def spoken(who: str | None, text: str, at: datetime) -> str:
-    """Return a message on one line: day, speaker, text."""
-    day = f"[{at.astimezone(UTC):%d %B %Y}]"
+def spoken(who: str | None, text: str, at: datetime, until: datetime | None = None) -> str:
+    """Return a message on one line: day, or days from which and until which it held, speaker, text."""
+    end = "" if until is None else f" to {until.astimezone(UTC):%d %B %Y}"
+    day = f"[{at.astimezone(UTC):%d %B %Y}{end}]"
     return f"{day} {line(who)}: {line(text)}" if who else f"{day} {line(text)}"
 
 

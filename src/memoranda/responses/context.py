@@ -174,7 +174,10 @@ def system_prompt(
         texts.append(prompts.UNREMEMBERED)
     messages: list[Message] = [{"role": "system", "content": "\n\n".join(texts)}] if texts else []
     used = [hit.memory.id for entry in shown for hit in entry.found]
-    sources = [_source(hit) for hit in retrieved.hits if hit.memory.id in used]
+    replaced = {
+        one.memory.id for entry in shown for one in entry.found if one.ended and one.ended.successor in used
+    }
+    sources = [_source(hit) for hit in retrieved.hits if hit.memory.id in set(used) - replaced]
     return SystemPrompt(messages, assembled, sources, used, evidence)
 
 
