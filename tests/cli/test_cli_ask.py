@@ -45,6 +45,17 @@ def test_without_a_model_the_answer_is_quoted(run: Any) -> None:
     assert run("ask", "Where is the spare key?", "--no-memory").stdout.startswith("I have nothing to quote")
 
 
+def test_a_quote_of_a_message_names_its_speaker_and_day(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORANDA_RESPONSES__MEMORY_MIN_SCORE", "0")
+    where = ("--speaker", "Priya", "--user", "priya", "--occurred-at", "2026-10-13T09:00:00Z")
+    id_ = run.json("sessions", "add", "friends", "My sister lives in Toronto.", *where)["message"]["id"]
+    shown = run("ask", "Who has a sister in Toronto?", "--user", "priya").stdout
+    assert "My sister lives in Toronto. (memory: Priya, 13 October 2026)\n" in shown
+    line = f"{id_}  message  2026-10-13  Priya: My sister lives in Toronto."
+    assert f"\nSources\n[m1]  {line}\n" in shown
+    assert line in run("list").stdout
+
+
 def test_an_answer_names_file_and_heading_of_each_citation(
     run: Any, model: ScriptedApp, write: Callable[[str, str], Path]
 ) -> None:

@@ -67,6 +67,19 @@ def test_a_client_of_each_version_remembers_and_recalls(using: Any, mode: str) -
     assert read["memory"]["tags"] == ["words"]
 
 
+def test_a_message_that_is_recalled_names_its_speaker(call: Any, server: Process) -> None:
+    text = told()
+    said = {"content": text, "role": "user", "speaker": "Priya"}
+    httpx.post(
+        f"{server.url}/v1/sessions/{uuid.uuid4().hex}/messages",
+        json={"messages": [said]},
+        headers={"authorization": "Bearer south-admin"},
+    ).raise_for_status()
+    call("remember", {"text": f"Noted: {text}"}, key="south-admin")
+    found = call("recall", {"query": text}, key="south-admin")["results"]
+    assert {(one["kind"], one["speaker"]) for one in found[:2]} == {("message", "Priya"), ("note", None)}
+
+
 def test_the_same_text_is_remembered_once(call: Any) -> None:
     text = told()
     first, second = call("remember", {"text": text}), call("remember", {"text": text, "tags": None})

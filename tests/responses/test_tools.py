@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Callable, Coroutine, Iterator
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import msgspec
@@ -394,6 +395,34 @@ def test_a_memory_search_reads_as_it_was_specified(desk: Desk) -> None:
     assert lines[6].startswith("   Source: note, Created: ")
     assert [source.kind for source in result.sources] == ["memory", "memory"]
     assert "\n3. [Score: 0." in told(result, 3)
+
+
+@pytest.mark.parametrize(
+    ("fields", "title"),
+    [
+        (
+            {"kind": "message", "role": "user", "metadata": {"speaker": "Priya\nN."}},
+            "Priya N., 13 October 2026",
+        ),
+        ({"kind": "message", "role": "assistant"}, "assistant, 13 October 2026"),
+        ({"kind": "message"}, "13 October 2026"),
+        ({"kind": "fact"}, "fact since 13 October 2026"),
+        ({"kind": "fact", "valid_from": datetime(2026, 3, 2, tzinfo=UTC)}, "fact since 02 March 2026"),
+        ({"role": "assistant"}, "note"),
+        ({"source": "mail"}, "mail"),
+    ],
+)
+def test_a_memory_is_titled_with_its_speaker_and_day(desk: Desk, fields: dict[str, Any], title: str) -> None:
+    remembered(
+        desk,
+        "Porto is lovely.",
+        session_id="chain1",
+        occurred_at=datetime(2026, 10, 13, 9, tzinfo=UTC),
+        **fields,
+    )
+    result = desk.use(made(type="memory_search"), desk.turn(), query="Porto")
+    assert [source.title for source in result.sources] == [title]
+    assert f"   Source: {title}, Created: " in result.item["output"]
 
 
 def test_a_memory_is_never_cut_inside_a_character(desk: Desk) -> None:

@@ -14,6 +14,7 @@ from memoranda.errors import InvalidInput, NotFound
 from memoranda.mcp.caller import GLOBAL, Caller
 from memoranda.mcp.tool import Tool
 from memoranda.store.retrieval.evidence import unrelated
+from memoranda.store.rows import memory_speaker
 from memoranda.text.terms import query_terms, terms
 from memoranda.text.tokens import count
 from memoranda.types import ForgetFields, Kind, Memory, NewMemory
@@ -49,7 +50,8 @@ class Recall(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Recalled(msgspec.Struct, kw_only=True):
-    """A memory that was found. `time` is when it was said or happened; `score` orders the results, 0 to 1."""
+    """A memory that was found. `time` is when it was said or happened; `speaker` is who said a message; `score` orders
+    the results, 0 to 1."""
 
     id: str
     text: str
@@ -57,6 +59,7 @@ class Recalled(msgspec.Struct, kw_only=True):
     kind: str
     score: float
     source: str | None
+    speaker: str | None = None
 
 
 class RecallResult(msgspec.Struct, kw_only=True):
@@ -93,6 +96,7 @@ async def recall(caller: Caller, asked: Recall) -> RecallResult:
             kind=hit.memory.kind,
             score=round(hit.score, 4),
             source=hit.memory.source,
+            speaker=memory_speaker(hit.memory) if hit.memory.kind == "message" else None,
         )
         for hit in answer.results
     ]

@@ -18,7 +18,7 @@ from memoranda.providers.chat.base import Message, Source
 from memoranda.responses.history import Past
 from memoranda.responses.items import last_question, text_of
 from memoranda.responses.tools.base import Turn
-from memoranda.responses.tools.memory import NEAREST, acting, likely_hits, places
+from memoranda.responses.tools.memory import NEAREST, acting, likely_hits, places, said
 from memoranda.responses.turns import turns_of
 from memoranda.responses.values import Item
 from memoranda.store.retrieval.evidence import Evidence
@@ -191,5 +191,10 @@ async def count_used(turn: Turn, extension: dict[str, Any]) -> None:
 def _source(hit: Hit) -> Source:
     memory = hit.memory
     return Source(
-        number=0, text=memory.content, title=memory.kind, kind="memory", id=memory.id, score=hit.score
+        number=0,
+        text=memory.content,
+        title=said(memory) or memory.kind,
+        kind="memory",
+        id=memory.id,
+        score=hit.score,
     )

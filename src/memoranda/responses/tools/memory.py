@@ -10,6 +10,7 @@ import msgspec
 
 from memoranda.config.sections import Responses as Settings
 from memoranda.contexts.assembly import shortened
+from memoranda.contexts.telling import line, since
 from memoranda.errors import Forbidden, InvalidInput
 from memoranda.memories.memories import Memories
 from memoranda.providers.chat.base import Source
@@ -18,8 +19,9 @@ from memoranda.responses.tools.calls import OWN_LABEL, begun_call, done_call, fa
 from memoranda.responses.values import Item
 from memoranda.store.access import sees_all
 from memoranda.store.retrieval.evidence import Evidence, has_words
+from memoranda.store.rows import memory_speaker
 from memoranda.text import prompts
-from memoranda.types import Hit, NewMemory, Query, Subject
+from memoranda.types import Hit, Memory, NewMemory, Query, Subject
 from memoranda.validation import converted
 
 T = TypeVar("T")
@@ -243,12 +245,20 @@ def arguments_of(arguments: dict[str, Any], type_: type[T]) -> T:
     return converted(arguments, type_, strict=False)
 
 
+def said(memory: Memory) -> str | None:
+    """Return the speaker and the day of a message, or since when a fact is valid; None for other kinds."""
+    if memory.kind == "message":
+        who = memory_speaker(memory)
+        return f"{line(who)}, {_day(memory.occurred_at)}" if who else _day(memory.occurred_at)
+    return f"fact since {_day(since(memory))}" if memory.kind == "fact" else None
+
+
 def _source(hit: Hit) -> Source:
     memory = hit.memory
     return Source(
         number=0,
         text=shortened(memory.content, SHOWN),
-        title=memory.source or memory.kind,
+        title=said(memory) or memory.source or memory.kind,
         kind="memory",
         id=memory.id,
         score=hit.score if hit.similarity is None else hit.similarity,
@@ -265,6 +275,10 @@ def _message(numbered: Sequence[Source], hits: Sequence[Hit], doubtful: bool) ->
         ],
         doubtful=doubtful,
     )
+
+
+def _day(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%d %B %Y}"
 
 
 def _time(moment: datetime) -> str:
