@@ -74,6 +74,14 @@ _CALLED = (
 )
 """What "call me" has before a name: no time. A name in lower case is one word, see `is_called`."""
 
+_PRONOUN = (
+    r"(?:it|this|that|these|those|he|she|him|her|you|they|them|who\w*|which\w*|what\w*|ones?|all|both|each|none|"
+    r"others?|(?:any|every|no|some)(?:body|one|thing)|das|es|er|sie|alles)"
+)
+_NAMELESS = regex(rf"(?:.*(?<![\w'’-]))?{_PRONOUN}(?:\s+(?:of|for|that|wh\w+)\s.*)?$", re.DOTALL)
+"""A subject that is a pronoun ("it", "the first one", "everyone of us"), its first letter in lower case: the IT budget
+is none."""
+
 _CALL = regex(rf"(?:{_BEGIN},?\s+|(?:just|please)\s+)*call\s+me\b", re.IGNORECASE)
 
 RULES: tuple[Rule, ...] = (
@@ -388,6 +396,8 @@ def _of_clause(before: str, said: str, speaker: str | None) -> Candidate | None:
     for rule in RULES:
         if match := rule.pattern.match(clause):
             if not understandable(match["rest"]) or (_CALL.match(clause) and not is_called(match["rest"])):
+                return None
+            if (what := match.groupdict().get("what")) and _NAMELESS.match(what[0].lower() + what[1:]):
                 return None
             sentence = _sentence(rule, match, speaker, bool(_GERMAN.search(clause)))
             return Candidate(sentence, rule.confidence, (rule.kind,)) if len(terms(sentence)) > 1 else None
