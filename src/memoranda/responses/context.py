@@ -175,9 +175,15 @@ def system_prompt(
     messages: list[Message] = [{"role": "system", "content": "\n\n".join(texts)}] if texts else []
     used = [hit.memory.id for entry in shown for hit in entry.found]
     replaced = {
-        one.memory.id for entry in shown for one in entry.found if one.ended and one.ended.successor in used
+        one.memory.id: (one.ended.successor, one.memory.content)
+        for entry in shown
+        for one in entry.found
+        if one.ended and one.ended.successor in used
     }
-    sources = [_source(hit) for hit in retrieved.hits if hit.memory.id in set(used) - replaced]
+    about = dict(replaced.values())
+    hits = {hit.memory.id: hit for hit in retrieved.hits if hit.memory.id in used}
+    ranked = dict.fromkeys(replaced[id_][0] if id_ in replaced else id_ for id_ in hits)
+    sources = [_source(hits[id_], about.get(id_, "")) for id_ in ranked]
     return SystemPrompt(messages, assembled, sources, used, evidence)
 
 
@@ -188,7 +194,7 @@ async def count_used(turn: Turn, extension: dict[str, Any]) -> None:
         await Memories(turn.core, acting(turn)).count_access(used)
 
 
-def _source(hit: Hit) -> Source:
+def _source(hit: Hit, about: str) -> Source:
     memory = hit.memory
     return Source(
         number=0,
@@ -197,4 +203,5 @@ def _source(hit: Hit) -> Source:
         kind="memory",
         id=memory.id,
         score=hit.score,
+        about=about,
     )

@@ -18,7 +18,8 @@ EndReason = Literal["stop", "length", "tool_calls", "content_filter"]
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """A text in the prompt that can be cited: its marker's number, its kind, and its origin."""
+    """A text in the prompt that can be cited: its marker's number, its kind, and its origin. `about` is what it took
+    the place of, whose words it may lack."""
 
     number: int
     text: str
@@ -26,6 +27,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     kind: Literal["document", "memory"] = "document"
     id: str = ""
     score: float = 0.0
+    about: str = ""
 
 
 class Ask(msgspec.Struct, kw_only=True):

@@ -89,7 +89,8 @@ _VISIBLE = regex(r"[^\n]")
 
 class Sentence(msgspec.Struct, frozen=True):
     """A sentence of `source` at its place among all. `above` are the terms of the heading over it, `title` those of the
-    source's name and of the heading of level 1 that it begins with; `heading` is one over it that has a number."""
+    source's name and of the heading of level 1 that it begins with, `about` those of what the source took the place of;
+    `heading` is one over it that has a number."""
 
     source: Source
     place: int
@@ -98,6 +99,7 @@ class Sentence(msgspec.Struct, frozen=True):
     terms: tuple[str, ...]
     above: frozenset[str] = frozenset()
     title: frozenset[str] = frozenset()
+    about: frozenset[str] = frozenset()
     heading: str = ""
 
 
@@ -108,7 +110,7 @@ def best(question: str, sources: Sequence[Source]) -> list[Sentence]:
     terms_asked = query_terms(question)
     asked = [term for term in terms_asked if term not in _FUNCTION_WORDS] or terms_asked
     wanted, pairs = set(asked), set(pairwise(asked))
-    left = [each for each in sentences if wanted & {*each.terms, *each.above, *each.title}]
+    left = [each for each in sentences if wanted & {*each.terms, *each.above, *each.title, *each.about}]
     if not left:
         return [each for each in sentences if len(each.terms) >= FRAGMENT][:1] or sentences[:1]
     rarity = _rarity(wanted, sentences)
@@ -142,6 +144,7 @@ def _sentences(sources: Sequence[Source], numbered: bool) -> list[Sentence]:
         weight = EACH_SOURCE**number * (1 if number else FIRST_SOURCE)
         named = _TITLE.match(source.text)
         title = term_set(f"{source.title} {named[1] if named else ''}")
+        about = term_set(source.about)
         above, heading = frozenset[str](), ""
         for text, whole in _parts(source.text):
             if len(sentences) == MAX_SENTENCES:
@@ -155,7 +158,9 @@ def _sentences(sources: Sequence[Source], numbered: bool) -> list[Sentence]:
             share = (1.0 if whole else CUT) * (ASKS if asks else 1.0)
             share *= UNNUMBERED if numbered and not _NUMBER.search(f"{heading} {plain}") else 1.0
             sentences.append(
-                Sentence(source, len(sentences), weight * share, _short(plain), own, above, title, heading)
+                Sentence(
+                    source, len(sentences), weight * share, _short(plain), own, above, title, about, heading
+                )
             )
             above, heading = frozenset(own) if asks else frozenset(), ""
     return sentences
@@ -223,13 +228,15 @@ def _records(text: str) -> list[str]:
 
 def _rarity(wanted: set[str], sentences: Sequence[Sentence]) -> dict[str, float]:
     """Return the weight of each wanted term: the fewer sentences have it, the more."""
-    having = Counter(term for each in sentences for term in wanted & {*each.terms, *each.above, *each.title})
+    having = Counter(
+        term for each in sentences for term in wanted & {*each.terms, *each.above, *each.title, *each.about}
+    )
     total = len(sentences)
     return {term: math.log(1 + (total - n + 0.5) / (n + 0.5)) for term, n in having.items()}
 
 
 def _score(sentence: Sentence, rarity: dict[str, float], pairs: set[tuple[str, str]]) -> float:
-    own = set(sentence.terms) - sentence.title
+    own = {*sentence.terms, *sentence.about} - sentence.title
     total = sum(rarity.get(term, 0.0) for term in own)
     total += ABOVE * sum(rarity.get(term, 0.0) for term in (sentence.above | sentence.title) - own)
     beside = pairs.intersection(pairwise(sentence.terms))
