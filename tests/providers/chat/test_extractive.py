@@ -382,3 +382,14 @@ def test_many_and_long_sources_take_no_more_than_their_length(
         assert first.text.startswith("The warranty does not cover")
 
     grows_in_proportion(quoted, sources, size)
+
+
+def test_of_two_sources_that_contradict_each_other_both_are_quoted() -> None:
+    first = "# Project Falcon, 14 September\n\n- The launch of Falcon is moved to 15 October.\n- Tom tests the app."
+    second = "# Project Falcon, 5 October\n\n- The launch of Falcon is moved again, to 3 November.\n- The app is out."
+    text = said("When is the launch of Falcon?", first, second)
+    assert text == (
+        "- The launch of Falcon is moved to 15 October. [1] - The launch of Falcon is moved again, to 3 November. [2]"
+    )
+    other = said("When is the launch of Falcon?", first, "The launch of Kestrel is on 3 November.")
+    assert "Kestrel" not in other

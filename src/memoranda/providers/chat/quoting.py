@@ -83,6 +83,7 @@ _FUNCTION_WORDS = term_set(
 )
 """Words of German, French, Spanish and Italian that say nothing by themselves; those of English are no terms."""
 _TITLE = regex(r"\s*#[ \t]+([^\n]+)")
+_DIGITS = regex(r"\d+")
 _HAS_DIGIT = regex(r"\d")
 _VISIBLE = regex(r"[^\n]")
 
@@ -122,10 +123,27 @@ def best(question: str, sources: Sequence[Source]) -> list[Sentence]:
         least = least or ENOUGH * score
         if score < least:
             break
-        chosen.append(top)
+        chosen += [top, *([] if chosen else _rivals(top, left, wanted))]
         rarity = {term: value * (SEEN if term in top.terms else 1) for term, value in rarity.items()}
-        left = [each for each in left if each is not top and set(each.terms) != set(top.terms)]
+        left = [each for each in left if each not in chosen and set(each.terms) != set(top.terms)]
     return [_headed(each, wanted) for each in chosen[:1] + sorted(chosen[1:], key=lambda each: each.place)]
+
+
+def _rivals(best: Sentence, others: Sequence[Sentence], wanted: set[str]) -> list[Sentence]:
+    """Return the first sentence of another source that has the same words of the question, those of its title too, and
+    other numbers: the two may contradict each other."""
+    numbers = set(_DIGITS.findall(best.text))
+    words = wanted & {*best.terms, *best.title}
+    return [
+        each
+        for each in others
+        if each.source is not best.source
+        and wanted.intersection(each.terms)
+        and wanted & {*each.terms, *each.title} == words
+        and numbers
+        and (found := set(_DIGITS.findall(each.text)))
+        and found != numbers
+    ][:1]
 
 
 def _headed(sentence: Sentence, wanted: set[str]) -> Sentence:
