@@ -269,3 +269,8 @@ def test_opendocument_that_is_locked_or_damaged(zipped: Zipped) -> None:
     locked = "<manifest><file-entry><encryption-data/></file-entry></manifest>"
     with pytest.raises(Unreadable, match="is locked with a password"):
         sheets.read(zipped(members | {"content.xml": "\x05", "META-INF/manifest.xml": locked}), Limits())
+
+
+def test_a_bar_inside_a_cell_makes_no_column(zipped: Zipped) -> None:
+    rows = row(1, word("A1", "Part"), word("B1", "Tags")) + row(2, word("A2", "Bolt"), word("B2", "a|b"))
+    assert sheets.read(zipped(workbook(rows)), Limits()).text.endswith("Part | Tags\nBolt | a\\|b")

@@ -94,10 +94,10 @@ class Body:
             self.headings.append(Heading(start, max(1, level), words))
 
     def rows(self, rows: Iterable[Sequence[str]]) -> None:
-        """Add a table: a line for each row that is not empty, cells separated by ` | `."""
+        """Add a table: a line for each row that is not empty, cells separated by ` | `; no cell holds a table."""
         lines: list[str] = []
         gap: Gap = PARAGRAPH
-        for line in filter(None, map(table_line, rows)):
+        for line in filter(None, map(record_line, rows)):
             lines.append(line)
             if len(lines) == ROWS_AT_ONCE:
                 self.add("\n".join(lines), gap)
@@ -125,11 +125,17 @@ class Body:
 
 
 def table_line(cells: Sequence[str]) -> str:
-    """Return the cells of one row on one line; empty cells at its end are left out."""
+    """Return the cells of one row on one line; empty cells at its end are left out. A table inside a cell adds its
+    columns."""
     words = [" ".join(cell.split()) for cell in cells]
     while words and not words[-1]:
         words.pop()
     return " | ".join(words).strip()
+
+
+def record_line(cells: Sequence[str]) -> str:
+    """Return `table_line` for cells that hold no table: a bar inside one of several cells is `\\|`, as in Markdown."""
+    return table_line([cell.replace("|", "\\|") for cell in cells] if len(cells) > 1 else cells)
 
 
 def too_many_pages(limit: int) -> Unreadable:

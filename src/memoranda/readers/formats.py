@@ -30,6 +30,8 @@ READERS: dict[str, str] = {
     detect.HTML: "memoranda.readers.html:read",
     detect.NOTEBOOK: "memoranda.readers.notebook:read",
     detect.MAIL: "memoranda.readers.mail:read",
+    "text/csv": "memoranda.readers.delimited:read",
+    "text/tab-separated-values": "memoranda.readers.delimited:read",
     plain.MARKDOWN: "memoranda.readers.plain:markdown",
     "application/json": "memoranda.readers.plain:json",
     "application/jsonl": "memoranda.readers.plain:json",

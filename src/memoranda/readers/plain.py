@@ -1,4 +1,4 @@
-"""Plain text, Markdown, CSV, JSON, source code: the text is unchanged, but for the escapes of JSON."""
+"""Plain text, Markdown, JSON, source code: the text is unchanged, but for the escapes of JSON."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 import msgspec
 
-_CELLS = re.compile(r"\s*\|\s*")
+_CELLS = re.compile(r"\s*(?<!\\)\|\s*")
 _RULE = re.compile(r"^[\s:|+-]+$")
 _DIGIT = re.compile(r"\d")
 
@@ -44,9 +44,10 @@ def tables(text: str) -> Iterator[Table]:
 
 
 def _cells(line: str) -> list[str]:
-    """Return the cells of a line with bars. A bar before the first cell is its edge only if one is after the last."""
+    """Return the cells of a line with bars; `\\|` is a bar inside a cell. A bar before the first cell is its edge only
+    if one is after the last."""
     line = line.strip()
-    if line.endswith("|"):
+    if line.endswith("|") and not line.endswith("\\|"):
         line = line.strip("|").strip()
     return _CELLS.split(line) if "|" in line else []
 
@@ -69,4 +70,5 @@ def _is_rule(row: Sequence[str]) -> bool:
 
 def _named(names: Sequence[str], row: Sequence[str]) -> str:
     cells = zip_longest(names, row, fillvalue="")
-    return "; ".join(f"{name}: {value}" if name else value for name, value in cells if value)
+    named = "; ".join(f"{name}: {value}" if name else value for name, value in cells if value)
+    return named.replace("\\|", "|")
