@@ -10,7 +10,10 @@ import msgspec
 
 _CELLS = re.compile(r"\s*(?<!\\)\|\s*")
 _RULE = re.compile(r"^[\s:|+-]+$")
-_DIGIT = re.compile(r"\d")
+_DIGITS = re.compile(r"\d+")
+_LETTER = re.compile(r"[^\W\d_]")
+_YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
+_YEARS = re.compile(rf"{_YEAR.pattern}(?:\s*[/–-]\s*\d{{2,4}})?")
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -25,8 +28,8 @@ def tables(text: str) -> Iterator[Table]:
     """Yield the tables of a text: two lines or more with bars.
 
     A row is `Column: value; column: value` only if a line of dashes is below the first row, which then names the
-    columns. Otherwise it is the row itself, after the first row if that may name the columns: only its first cell may
-    be empty, it has no number, and the text does not begin with it, as the text of a chunk that continues a table does.
+    columns. Otherwise it is the row itself, after the first row if that may name the columns, and the text does not
+    begin with it, as the text of a chunk that continues a table does.
     """
     lines: list[tuple[int, int, list[str]]] = []
     at = 0
@@ -59,9 +62,30 @@ def _rows(table: Sequence[list[str]], *, begun: bool) -> list[str]:
     if _is_rule(table[1]) and rows[0] is table[0]:
         return [_named(rows[0], row) for row in rows[1:]]
     plain = [" | ".join(row).strip() for row in rows]
-    if begun and len(plain) > 1 and all(rows[0][1:]) and not any(map(_DIGIT.search, rows[0])):
+    if begun and len(plain) > 1 and _may_name(rows[0], rows[1]):
         return [f"{plain[0]}\n{row}" for row in plain[1:]]
     return plain
+
+
+def _may_name(row: Sequence[str], below: Sequence[str]) -> bool:
+    """Return True if a row may name the columns of the rows below: only its first cell may be empty, only others may be
+    numbers, these are years, and no cell differs from the one below by its number alone, as `KB-7` over `KB-8`."""
+    if _is_number(row[0]) or not all(row[1:]):
+        return False
+    if any(_is_number(cell) and not _YEARS.fullmatch(cell) for cell in row[1:]):
+        return False
+    pairs = zip(row, below, strict=False)
+    return not any(_DIGITS.search(cell) and _form(cell) == _form(value) for cell, value in pairs)
+
+
+def _is_number(cell: str) -> bool:
+    """Return True for digits without a letter: amounts, dates, times."""
+    return bool(_DIGITS.search(cell)) and not _LETTER.search(cell)
+
+
+def _form(cell: str) -> str:
+    """Return a cell with a sign for each of its years and numbers."""
+    return _DIGITS.sub("0", _YEAR.sub("Y", cell))
 
 
 def _is_rule(row: Sequence[str]) -> bool:
