@@ -502,6 +502,25 @@ def test_a_header_is_searched_and_not_shown(lone: Any) -> None:
     assert len(lone.search(above, "birds", mode="words", limit=50).data) == count
 
 
+@pytest.mark.parametrize("chunking", STRATEGIES[:3], ids=["fixed", "recursive", "semantic"])
+def test_passages_know_the_columns_of_the_table_they_go_on_with(lone: Any, chunking: Chunking) -> None:
+    made = lone.admin.stores.create(chunking=chunking).id
+    rows = [f"Part {n},{n * 3},rack {n % 7}" for n in range(60)]
+    lone.attach(made, "\n".join(["Item,Price,Place", *rows]), "parts.csv")
+    text = "\n".join(row.replace(",", " | ") for row in ["Item,Price,Place", *rows])
+    found = lone.search(made, "What is the price of Part 41?", limit=50).data
+    assert len(found) > 5
+    for hit in found:
+        assert hit.text == text[hit.start : hit.end]
+        assert hit.columns == "Item | Price | Place"
+        assert hit.readable.startswith("Item | Price | Place\n")
+        assert hit.readable.count("Price") == 1
+    assert len(lone.search(made, "price", mode="words", limit=50).data) == len(found)
+    wide = lone.search(made, "Part 41", limit=1, neighbours=1).data[0]
+    assert wide.columns == "Item | Price | Place"
+    assert wide.text == text[wide.start : wide.end]
+
+
 def test_a_files_own_strategy_goes_before_the_stores(shelf: Any) -> None:
     made = shelf.admin.stores.create(chunking=Chunking(size=8, overlap=2)).id
     text = " ".join(BIRDS)

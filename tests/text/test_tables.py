@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memoranda.text.tables import tables
+from memoranda.text.tables import MAX_COLUMNS, columns_at, tables, with_columns
+from support.growth import grows_in_proportion
 
 
 def rows(text: str) -> list[str]:
@@ -46,3 +47,63 @@ def test_a_first_row_that_names_the_columns(names: str, row: str) -> None:
 )
 def test_a_first_row_that_is_like_the_others(first: str, second: str) -> None:
     assert rows(f"Sheet\n{first}\n{second}") == [first.replace("| |", "|  |"), second]
+
+
+PARTS = (
+    "# Parts\n\nPart | Price\nBolt | 5\nNut | 7\n\nAll net.\n\n|Tool|Price|\n|---|---|\n|Saw|90|\n|File|8|\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("at", "columns"),
+    [
+        ("# Parts", None),
+        ("Part |", "Part | Price"),
+        ("t | 5", "Part | Price"),
+        ("Nut", "Part | Price"),
+        ("All net", None),
+        ("|Tool", "Tool | Price"),
+        ("|---", "Tool | Price"),
+        ("File", "Tool | Price"),
+    ],
+)
+def test_the_columns_at_a_place(at: str, columns: str | None) -> None:
+    assert columns_at(PARTS, [PARTS.index(at)]) == [columns]
+
+
+def test_the_columns_at_several_places() -> None:
+    places = [PARTS.index(word) for word in ("Bolt", "Nut", "net", "Saw", "File")]
+    assert columns_at(PARTS, places) == ["Part | Price"] * 2 + [None] + ["Tool | Price"] * 2
+    assert columns_at(PARTS, []) == []
+    assert columns_at("a | b", [0]) == [None]
+
+
+@pytest.mark.parametrize("first", ["Bolt | 5", f"Part | {'x' * MAX_COLUMNS}", "--- | ---", '| "a"'])
+def test_a_table_whose_first_row_is_no_names(first: str) -> None:
+    assert columns_at(f"{first}\nNut | 7\nSaw | 9\n", [len(first) + 1]) == [None]
+
+
+def test_rows_below_known_columns() -> None:
+    def below(text: str) -> list[str]:
+        return [row for table in tables(text, "Part | Price | Stock") for row in table.rows]
+
+    nut, saw = "Part | Price | Stock\nNut | 7 | 2", "Part | Price | Stock\nSaw | 9"
+    assert below("Nut | 7 | 2\nSaw | 9") == [nut, saw]
+    assert below("ut | 7\nNut | 7 | 2\nSaw | 9") == ["ut | 7", nut, saw]
+    assert below("Part | Price | Stock\nNut | 7 | 2") == [nut]
+    assert below("Nut | 7 | 2\n\nAll net.") == [nut]
+    assert below("All net.\n\nNut | 7\nSaw | 9") == ["Nut | 7", "Saw | 9"]
+    assert below("|Nut|7|2|\n|Saw|9||")[0] == nut
+
+
+def test_a_text_below_its_columns() -> None:
+    assert with_columns("Nut | 7", "Part | Price") == "Part | Price\nNut | 7"
+    assert with_columns("|Part|Price|\n|---|---|", "Part | Price") == "|Part|Price|\n|---|---|"
+    assert with_columns("words", None) == "words"
+
+
+def test_the_time_for_columns_is_linear() -> None:
+    def table(rows: int) -> str:
+        return "Part | Price\n" + "Bolt | 5\n" * rows + "words\n" * rows + "a | b\nc\n" * rows
+
+    grows_in_proportion(lambda text: columns_at(text, range(0, len(text), 100)), table, 5_000)

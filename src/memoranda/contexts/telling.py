@@ -45,7 +45,7 @@ def chunk_text(passage: Passage) -> str:
     pages = on_pages(passage.page, passage.last_page)
     page = f", {pages}" if pages else ""
     heading = "" if passage.heading is None else f", {line(passage.heading)}"
-    return f"[{chunk_mark(passage)}] {line(passage.filename)}{page}{heading}\n{passage.text.strip()}"
+    return f"[{chunk_mark(passage)}] {line(passage.filename)}{page}{heading}\n{passage.readable}"
 
 
 def chunk_citation(passage: Passage) -> Citation:

@@ -60,7 +60,14 @@ async def answer(core: Core, tenant: str, question: str, prompt: Prompt) -> Answ
 
 def _ask(core: Core, question: str, prompt: Prompt) -> Ask:
     sources = [
-        Source(number=at, text=passage.text, title=passage.filename, id=passage.chunk_id, score=passage.score)
+        Source(
+            number=at,
+            text=passage.text,
+            title=passage.filename,
+            id=passage.chunk_id,
+            score=passage.score,
+            columns=passage.columns,
+        )
         for at, passage in enumerate(prompt.passages, 1)
     ]
     return Ask(

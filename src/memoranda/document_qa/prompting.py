@@ -149,7 +149,7 @@ def _passage(at: int, passage: Passage) -> Piece:
     where += [" ".join(passage.heading.split())] if passage.heading else []
     place = f" ({', '.join(where)})" if where else ""
     name = f"[{citation(passage.file_id, passage.chunk_index)}] {passage.filename}{place}"
-    return Piece(part="documents", text=f"{name}\n{passage.text.strip()}", id=str(at), score=-float(at))
+    return Piece(part="documents", text=f"{name}\n{passage.readable}", id=str(at), score=-float(at))
 
 
 def _memory(at: int, memory: Remembered) -> Piece:
@@ -186,7 +186,14 @@ def heuristic(question: str, passages: Sequence[Passage]) -> tuple[str, list[Pas
     """Return the sentences of the passages that answer best, each with its citation, and their passages. No model, no
     memories."""
     sources = [
-        Source(number=at, text=passage.text, title=passage.filename, id=passage.chunk_id, score=passage.score)
+        Source(
+            number=at,
+            text=passage.text,
+            title=passage.filename,
+            id=passage.chunk_id,
+            score=passage.score,
+            columns=passage.columns,
+        )
         for at, passage in enumerate(passages)
     ]
     quotes = best(question, sources)

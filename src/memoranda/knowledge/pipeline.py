@@ -34,7 +34,7 @@ from memoranda.store.steps import CHARS, DRAFTS, ROWS, parted
 from memoranda.store.validation import Draft
 from memoranda.text import semantic
 from memoranda.text.json import compact_json
-from memoranda.text.splitting import Chunking, ChunkPlace, context_header, file_header
+from memoranda.text.splitting import Chunking, ChunkPlace, chunk_header, context_header, file_header
 
 BATCH = DRAFTS
 """Chunks of one file in a transaction; fewer if they are long."""
@@ -212,7 +212,7 @@ class Pipeline:
                 attached=row.seq,
                 place=(index, place.start),
                 content=content,
-                header=f"{above}\n" if above else None,
+                header=chunk_header(above, place.columns),
                 attributes=row.attributes,
                 times=(now, now, now),
             )

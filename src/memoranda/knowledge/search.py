@@ -28,6 +28,7 @@ from memoranda.store.rows import CHUNK, Record
 from memoranda.store.usage import SEARCH, Cost
 from memoranda.text.json import compact_json
 from memoranda.text.questions import normalise
+from memoranda.text.splitting import columns_of
 from memoranda.types import Query, Subject
 
 MAX_STORES = 100
@@ -84,13 +85,14 @@ class Place(msgspec.Struct):
 
 
 class _Part(NamedTuple):
-    """A part of a file: its text, characters and pages."""
+    """A part of a file: its text, characters, pages and header."""
 
     text: str
     start: int
     end: int
     page: int | None
     last_page: int | None
+    header: str | None
 
 
 class Searching:
@@ -279,7 +281,7 @@ class Searching:
     def _passage(self, query: PassageQuery, best: Best, place: Place, score: float) -> Passage:
         at = best.at
         assert at is not None
-        part = _Part(best.row.content, place.start, place.end, place.page, place.last_page)
+        part = _Part(best.row.content, place.start, place.end, place.page, place.last_page, best.row.header)
         if query.neighbours or query.section:
             part = self._widened(query, best, place) or part
         return Passage(
@@ -298,6 +300,7 @@ class Searching:
             last_page=part.last_page,
             heading=place.heading,
             title=place.title,
+            columns=columns_of(part.header),
             explanation=self._core.recall.explain(best.result, at) if query.explain else None,
         )
 
@@ -314,7 +317,7 @@ class Searching:
         if not near:
             return None
         text = joined((row[1], row[5]) for row in near)
-        return _Part(text, near[0][1], near[-1][2], near[0][6], near[-1][7])
+        return _Part(text, near[0][1], near[-1][2], near[0][6], near[-1][7], near[0][8])
 
 
 def _all(name: str, params: Sequence[object]) -> Callable[[Connection], list[Row]]:

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from memoranda.text.splitting import Chunking
+from memoranda.text.tables import with_columns
 from memoranda.types import EvidenceLevel, Explanation
 
 T = TypeVar("T")
@@ -216,7 +217,8 @@ class PassageFields(TypedDict, total=False):
 class Passage(msgspec.Struct, kw_only=True):
     """A chunk that was found. `score`, 0 to 1, falls from hit to hit: the best similarity from this rank on down.
     `similarity` is the chunk's own, None when only words answered. `start` and `end` are characters of the file's
-    extracted text; `page` and `last_page` are the pages that they are on."""
+    extracted text; `page` and `last_page` are the pages that they are on. `columns` is the row that names the columns
+    of the table in which the text begins."""
 
     vector_store_id: str
     file_id: str
@@ -233,7 +235,13 @@ class Passage(msgspec.Struct, kw_only=True):
     last_page: int | None
     heading: str | None
     title: str | None
+    columns: str | None = None
     explanation: Explanation | None = None
+
+    @property
+    def readable(self) -> str:
+        """The text, below the row that names its columns."""
+        return with_columns(self.text.strip(), self.columns)
 
 
 class Passages(msgspec.Struct, kw_only=True):

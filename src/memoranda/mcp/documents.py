@@ -28,7 +28,8 @@ class SearchDocuments(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class FoundPassage(msgspec.Struct, kw_only=True):
-    """A passage of a document. `start` and `end` are characters of the document's text; `score` is 0 to 1."""
+    """A passage of a document. `start` and `end` are characters of the document's text; `score` is 0 to 1. `columns` is
+    the row that names the columns of the table in which it begins."""
 
     id: str
     text: str
@@ -37,6 +38,7 @@ class FoundPassage(msgspec.Struct, kw_only=True):
     page: int | None
     last_page: int | None
     heading: str | None
+    columns: str | None
     start: int
     end: int
     score: float
@@ -67,6 +69,7 @@ async def search_documents(caller: Caller, asked: SearchDocuments) -> SearchDocu
             page=passage.page,
             last_page=passage.last_page,
             heading=passage.heading,
+            columns=passage.columns,
             start=passage.start,
             end=passage.end,
             score=round(passage.score, 4),

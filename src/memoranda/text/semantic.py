@@ -92,4 +92,4 @@ def _joined(text: str, places: Sequence[ChunkPlace]) -> ChunkPlace:
     start, end = places[0].start, places[-1].end
     tokens = places[0].tokens if len(places) == 1 else count(text[start:end])
     heading = next((place.heading for place in places if place.heading), None)
-    return ChunkPlace(start, end, tokens, places[0].page, places[-1].last_page, heading)
+    return ChunkPlace(start, end, tokens, places[0].page, places[-1].last_page, heading, places[0].columns)

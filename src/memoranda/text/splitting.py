@@ -14,6 +14,7 @@ import msgspec
 
 from memoranda.text.chunking import Chunk, fixed
 from memoranda.text.recursive import pieces, recursive
+from memoranda.text.tables import columns_at
 
 Strategy = Literal["fixed", "recursive", "semantic"]
 MAX_HEADING = 200
@@ -33,7 +34,8 @@ class Chunking(msgspec.Struct, frozen=True, kw_only=True):
 class ChunkPlace(msgspec.Struct, frozen=True):
     """Characters [start, end) of a document's text, which are `tokens` tokens by themselves. `page` is the one that the
     chunk begins on, `last_page` the one that it ends on. `heading` is the path of headings in
-    force where it begins, or else the first heading inside."""
+    force where it begins, or else the first heading inside. `columns` is the row that names the columns of the table
+    that it begins in."""
 
     start: int
     end: int
@@ -41,6 +43,7 @@ class ChunkPlace(msgspec.Struct, frozen=True):
     page: int | None = None
     last_page: int | None = None
     heading: str | None = None
+    columns: str | None = None
 
 
 class PageStart(Protocol):
@@ -103,11 +106,10 @@ def _placed(
     page_starts = [page.start for page in pages]
     paths = heading_paths(headings)
     places: list[ChunkPlace] = []
-    for chunk in chunks:
+    chunks = [chunk for chunk in chunks if text[chunk.start : chunk.end].strip()]
+    firsts = [chunk.start + _indent(text[chunk.start : chunk.end]) for chunk in chunks]
+    for chunk, first, columns in zip(chunks, firsts, columns_at(text, firsts), strict=True):
         content = text[chunk.start : chunk.end]
-        if not content or content.isspace():
-            continue
-        first = chunk.start + len(content) - len(content.lstrip())
         page = bisect_right(page_starts, first) - 1
         last_page = bisect_right(page_starts, chunk.start + len(content.rstrip()) - 1) - 1
         above = bisect_right(heading_starts, first) - 1
@@ -121,9 +123,15 @@ def _placed(
                 pages[page].number if page >= 0 else None,
                 pages[last_page].number if last_page >= 0 else None,
                 paths[above] if above >= 0 else None,
+                columns,
             )
         )
     return places
+
+
+def _indent(text: str) -> int:
+    """Return the length of the white space that a text begins with."""
+    return len(text) - len(text.lstrip())
 
 
 def heading_paths(headings: Sequence[HeadingStart]) -> list[str | None]:
@@ -149,6 +157,20 @@ def _joined(parts: Sequence[str]) -> str | None:
 def shortened(text: str, limit: int) -> str:
     """Return the text, or its first `limit` - 1 characters and an ellipsis."""
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def chunk_header(above: str, columns: str | None) -> str | None:
+    """Return what is searched with a chunk before its text: a line for its file and headings, and one for the row that
+    names its columns."""
+    if columns:
+        return f"{above}\n{columns}\n"
+    return f"{above}\n" if above else None
+
+
+def columns_of(header: str | None) -> str | None:
+    """Return the row that names the columns, in a `chunk_header`; None without."""
+    _, _, columns = (header or "").partition("\n")
+    return columns.rstrip("\n") or None
 
 
 _WORD = re.compile(r"[^\W_]+")

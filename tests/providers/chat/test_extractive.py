@@ -110,6 +110,14 @@ def test_tables_of_several_forms(table: str, row: str) -> None:
     assert said("lamp", table) == f"{row} [1]" or row in said("lamp", table)
 
 
+def test_a_row_of_a_table_that_goes_on_is_quoted_with_the_names_of_its_columns() -> None:
+    rows = "Lamp | 45 | none\nKettle | 30 | 12"
+    source = Source(number=1, text=rows, title="a.csv", columns="Item | Price | Stock")
+    found = answer("What is the price of the kettle?", [source])
+    quoted = "".join(piece.text for piece in found if isinstance(piece, TextDelta))
+    assert quoted.startswith("Item | Price | Stock\nKettle | 30 | 12 [1]")
+
+
 def test_a_heading_is_not_quoted_and_counts_for_the_sentence_below_it() -> None:
     text = (
         "Delivery\n\nFive days within the country.\n\n# Returns\n\nThirty days, unused.\n\nWe like feedback."

@@ -18,8 +18,9 @@ EndReason = Literal["stop", "length", "tool_calls", "content_filter"]
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """A text in the prompt that can be cited: its marker's number, its kind, and its origin. `about` is what it took
-    the place of, whose words it may lack."""
+    """A text in the prompt that can be cited: its marker's number, its kind, and its origin. `columns` is the row that
+    names the columns of the table in which the text begins; `about` is what it took the place of, whose words it may
+    lack."""
 
     number: int
     text: str
@@ -28,6 +29,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     id: str = ""
     score: float = 0.0
     about: str = ""
+    columns: str | None = None
 
 
 class Ask(msgspec.Struct, kw_only=True):

@@ -164,7 +164,7 @@ def _sentences(sources: Sequence[Source], numbered: bool) -> list[Sentence]:
         title = term_set(f"{source.title} {named[1] if named else ''}")
         about = term_set(source.about)
         above, heading = frozenset[str](), ""
-        for text, whole in _parts(source.text):
+        for text, whole in _parts(source.text, source.columns):
             if len(sentences) == MAX_SENTENCES:
                 return sentences
             plain = well_formed(text)
@@ -184,12 +184,14 @@ def _sentences(sources: Sequence[Source], numbered: bool) -> list[Sentence]:
     return sentences
 
 
-def _parts(text: str) -> Iterator[tuple[str, bool | None]]:
+def _parts(text: str, columns: str | None) -> Iterator[tuple[str, bool | None]]:
     """Yield the sentences of a text, rows of tables, lines of code, and headings, each with True if it is whole, False
     for a line of code, None for a heading."""
     blocks = code_blocks(text)
     plain = _blanked(text, blocks)
-    places = [(table.start, table.end, [(row, True) for row in table.rows]) for table in tables(plain)]
+    places = [
+        (table.start, table.end, [(row, True) for row in table.rows]) for table in tables(plain, columns)
+    ]
     places += [(start, end, [(line, False) for line in _code(text[start:end])]) for start, end in blocks]
     at = 0
     for start, end, parts in sorted(places):

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import replace
 
 from memoranda import filters
 from memoranda.clock import now_micros
@@ -173,6 +174,7 @@ class FileSearch(Tool):
                 title=passage.filename,
                 id=passage.file_id,
                 score=passage.score,
+                columns=passage.columns,
             )
             for passage in passages
         ]
@@ -217,8 +219,8 @@ def fitting(passages: Sequence[Passage], tokens: int, count: Count) -> list[Pass
     if fit or not passages:
         return fit
     first = passages[0]
-    text = cut(first.text, left, lambda some: count(_block(WIDEST, first, some)))
-    return [msgspec.structs.replace(first, text=text)] if text.strip() else []
+    text = cut(first.text, left, lambda some: count(_block(WIDEST, replace(first, text=some))))
+    return [replace(first, text=text)] if text.strip() else []
 
 
 def _message(sources: Sequence[Source], passages: Sequence[Passage], doubtful: bool) -> str:
@@ -226,11 +228,11 @@ def _message(sources: Sequence[Source], passages: Sequence[Passage], doubtful: b
     return prompts.passages(blocks, doubtful=doubtful)
 
 
-def _block(number: int, passage: Passage, text: str | None = None) -> str:
+def _block(number: int, passage: Passage) -> str:
     return prompts.passage(
         number,
         passage.filename,
-        passage.text if text is None else text,
+        passage.readable,
         prompts.on_pages(passage.page, passage.last_page),
         passage.heading,
         file_id=passage.file_id,

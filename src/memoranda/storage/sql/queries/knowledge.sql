@@ -201,7 +201,7 @@ JOIN store_files s ON s.tenant_id = c.tenant_id AND s.seq = c.attached
 JOIN files f ON f.tenant_id = s.tenant_id AND f.id = s.file_id
 
 -- name: chunks_between
-SELECT c.idx, c.start, c.stop, c.heading, c.tokens, m.content, c.page, COALESCE(c.last_page, c.page) FROM chunks c
+SELECT c.idx, c.start, c.stop, c.heading, c.tokens, m.content, c.page, COALESCE(c.last_page, c.page), m.header FROM chunks c
 JOIN memories m ON m.tenant_id = c.tenant_id AND m.seq = c.seq
 WHERE c.tenant_id = ? AND c.attached = ? AND c.idx >= ? AND c.idx <= ? ORDER BY c.idx
 
