@@ -122,6 +122,13 @@ def test_a_search_in_both_shapes(lasting: Any, ids: dict[str, str]) -> None:
     assert {"score", "content", "filename", "file_id", "chunk_index"} <= set(hit)
 
 
+def test_a_hit_in_a_table_has_the_names_of_its_columns(lasting: Any, ids: dict[str, str]) -> None:
+    table = lasting.stock("Item | Price\nKettle | cheap")
+    for store, columns in ((table, "Item | Price"), (ids, None)):
+        page = post(lasting, f"vector_stores/{store['store_id']}/search", {"query": "kettle"})
+        assert {hit["columns"] for hit in page["data"]} == {columns}
+
+
 def test_a_search_in_several_stores_is_one(lasting: Any, ids: dict[str, str]) -> None:
     other = lasting.stock("the kettle is loud")
     asked = {

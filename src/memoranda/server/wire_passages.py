@@ -75,7 +75,8 @@ class PassagesQuery(msgspec.Struct, kw_only=True):
 
 class PassagePlace(msgspec.Struct, kw_only=True):
     """A passage: its score, and where it is. `start` and `end` are characters of the file's text, `page` and
-    `last_page` the pages that they are on."""
+    `last_page` the pages that they are on; `columns` is the row that names the columns of the table in which it
+    begins."""
 
     file_id: str
     filename: str
@@ -91,6 +92,7 @@ class PassagePlace(msgspec.Struct, kw_only=True):
     last_page: int | None
     heading: str | None
     title: str | None
+    columns: str | None
     explanation: Explanation | UnsetType = UNSET
 
 
