@@ -75,6 +75,15 @@ def test_overlap_is_whole_sentences() -> None:
         assert 10 <= count(again) <= 20
 
 
+def test_chunks_of_tables_begin_with_a_row() -> None:
+    text = "\n".join(f"KB-{n} | Bolt no. {n}. With nut | {n * 3}.50 | rack {n}" for n in range(60))
+    for overlap in (0, 5, 40):
+        chunks = recursive(text, 100, overlap)
+        assert len(chunks) > 5
+        assert all(text[chunk.start :].startswith("KB-") for chunk in chunks)
+        assert all(text[chunk.end : chunk.end + 1] in ("\n", "") for chunk in chunks)
+
+
 def test_overlap_is_words_where_a_sentence_is_longer() -> None:
     chunks = recursive(words(300), 50, 10)
     for before, after in pairwise(chunks):

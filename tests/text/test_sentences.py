@@ -66,3 +66,8 @@ def test_sentences_hold_every_visible_character_and_no_more(text: str) -> None:
         assert not text[done:start].strip()
         done = end
     assert not text[done:].strip()
+
+
+def test_a_row_of_a_table_is_a_sentence() -> None:
+    text = "Part | Price\nBolt | 5\nNut | 7"
+    assert [text[start:end] for start, end in spans(text)] == text.split("\n")

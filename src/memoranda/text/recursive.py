@@ -16,6 +16,8 @@ from memoranda.text.sentences import ends
 _PARAGRAPH = regex(r"(?:\r\n|[\r\n])[^\S\r\n]*+[\r\n]\s*+|[\f\u2029]\s*+")
 _WORD = regex(r"(?<=\s)\S")
 _TERMINAL = regex(r"[.!?…:。！？؟।][\"'”’»)\]」』]*\s*+$")
+LONGEST_ROW = 2_000
+"""Characters before and behind a place in which a row is looked for."""
 
 
 class _Rules(msgspec.Struct, frozen=True):
@@ -36,8 +38,8 @@ def recursive(
     can, and past a third of its size, at the best there is of: a page that begins with a sentence, a paragraph, a line
     that ends a sentence, a sentence, any line, a word. Only text without spaces is cut anywhere, between characters.
     The next chunk repeats the last whole sentences that fit in `overlap` tokens, or words where a sentence is longer,
-    but nothing from before a heading. Together the chunks contain every visible character. `headings` and
-    `pages` are the characters where they begin, ascending.
+    but nothing from before a heading, and of rows of a table only whole ones, unless one is cut. Together the chunks
+    contain every visible character. `headings` and `pages` are the characters where they begin, ascending.
 
     Raises:
         InvalidInput: `size` is below 1, or `overlap` is not in [0, size).
@@ -152,14 +154,24 @@ def _word(text: str, low: int, reach: int) -> int:
     return at if at > low else reach
 
 
+def _in_row(text: str, at: int) -> bool:
+    """Return True inside a row of a table, but not where it begins."""
+    least = max(0, at - LONGEST_ROW)
+    start = max(least, text.rfind("\n", least, at) + 1)
+    end = text.find("\n", at, at + LONGEST_ROW)
+    return bool(text[start:at].strip()) and " | " in text[start : end if end >= 0 else at]
+
+
 def _again(measured: Measured, chunk: Chunk, overlap: int) -> int:
     """Return where the next chunk begins: with the last sentences of this one of at most `overlap` tokens, or words if
-    a sentence is longer."""
+    a sentence is longer; behind this one if its last row of a table is longer."""
     text, token = measured.text, measured.token(chunk.end)
     floor = max(measured.next(chunk.start), measured.before(token - overlap))
     for at in ends(text, max(chunk.start, floor - 40), chunk.end):
-        if floor <= at < chunk.end and measured.cost(at, chunk.end) <= overlap:
+        if floor <= at < chunk.end and measured.cost(at, chunk.end) <= overlap and not _in_row(text, at):
             return at
+    if _in_row(text, floor) and text[chunk.end : chunk.end + 1] == "\n":
+        return measured.visible(chunk.end)
     if not text[floor - 1].isspace() and (match := _WORD.search(text, floor, chunk.end)):
         floor = match.start()
     while floor < chunk.end and measured.cost(floor, chunk.end) > overlap:

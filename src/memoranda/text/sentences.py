@@ -10,12 +10,13 @@ _MARKS = ".!?…‼⁇⁈⁉．؟۔܀।॥։።፧៕᙮᠃"
 _WIDE_MARKS = "。！？｡"
 _CLOSERS = "\"'”’»›)\\]}）」』】〉》〕］*_"
 _ITEM = r"(?:[-*+•‣▪◦●–·]|\d{1,3}[.)]|[A-Za-z][.)]|\([A-Za-z0-9]{1,3}\))[ \t]"
+_ROW = r"(?:\||[^\r\n|]{1,200}?[ ]\|[ ])"
 
 _END = regex(
     rf"(?P<mark>(?<![{_MARKS}])[{_MARKS}]++[{_CLOSERS}]*+(?=\s))"
     rf"|(?P<wide>[{_WIDE_MARKS}]++[{_CLOSERS}]*+)"
     r"|(?P<blank>(?:\r\n|[\r\n])[^\S\r\n]*+[\r\n]|[\f\u2029])"
-    rf"|(?P<line>[\r\n](?=[^\S\r\n]{{0,40}}(?:{_ITEM}|\#{{1,6}}[ ]|\|)))"
+    rf"|(?P<line>[\r\n](?=[^\S\r\n]{{0,40}}(?:{_ITEM}|\#{{1,6}}[ ]|{_ROW})))"
 )
 _SPACE = regex(r"\s*+")
 _LAST_WORD = regex(r"(?:^|(?<=[\s(\[\"'“‘/]))[^\s(\[\"'“‘/]*$")
@@ -55,7 +56,7 @@ def ends(text: str, start: int, stop: int) -> Iterator[int]:
 
     A sentence ends at a mark and its closing quotes before a space, unless the next word is in lower case or the full
     stop belongs to an abbreviation, an initial, an item's number or a German ordinal ("31. März"); at a full-width mark
-    anywhere; at a blank line; and before a line that begins an item of a list, a heading or a row.
+    anywhere; at a blank line; and before a line that begins an item of a list or a heading or is a row of a table.
     """
     while match := _END.search(text, start, stop):
         space = _SPACE.match(text, match.end())
