@@ -8,8 +8,12 @@ from typing import Any
 
 import pytest
 
+from memoranda.document_qa.condensing import _extract
 from memoranda.document_qa.prompting import NO_PASSAGE, RULES, RULES_HISTORY, RULES_MEMORIES
+from memoranda.providers.chat.extractive import UNLIKELY
 from memoranda.providers.embeddings.base import Embedded, Embedder, Span, Task
+from memoranda.text.prompts import UNANSWERED
+from support.waiting import until
 
 
 def test_an_answer_has_documents_and_memories_of_another_session(desk: Any) -> None:
@@ -256,3 +260,60 @@ def test_quotes_answer_when_the_model_fails(desk: Any) -> None:
     assert (row["status"], row["answer"], row["model"]) == ("fallback", found["answer"], "extractive")
     messages = desk.get(f"/sessions/{found['sessionId']}/messages")["data"]
     assert [one["role"] for one in messages] == ["user", "assistant"]
+
+
+def test_an_answer_says_how_likely_it_is(desk: Any) -> None:
+    """The model is told where nothing is likely to answer; nothing at all says so already."""
+    desk.document()
+    answered = desk.ask("Does the relief valve open at fourteen bar?")
+    assert answered["evidence"] == "strong"
+    assert answered["evidenceProbability"] >= 0.6
+    assert UNANSWERED not in json.dumps(desk.house.told())
+    unanswered = desk.ask("What is the capital of Australia?", topKMems=0)
+    assert (unanswered["evidence"], unanswered["status"]) == ("none", "answered")
+    assert 0 <= unanswered["evidenceProbability"] < 0.25
+    assert desk.house.told()[1]["content"].endswith(f"\n\n{UNANSWERED}")
+    nothing = desk.ask("What is the capital of Australia?", topKDocs=0, topKMems=0)
+    assert (nothing["evidence"], nothing["evidenceProbability"]) == ("none", 0.0)
+    assert desk.house.told()[1]["content"] == NO_PASSAGE
+
+
+def test_a_question_that_was_asked_before_answers_nothing(desk: Any) -> None:
+    desk.house.says({"text": "That is not in the documents.", "repeat": True})
+    desk.ask("Where is the blue kettle?")
+    again = desk.ask("Where is the blue kettle?")
+    assert [memory["source"] for memory in again["memories"]] == ["qa_turn"]
+    assert again["evidence"] == "none"
+    desk.post("/memories", {"content": "The blue kettle is in the pantry."})
+    assert desk.ask("Where is the blue kettle?")["evidence"] == "strong"
+
+
+def test_quotes_that_are_not_likely_to_answer_say_so_and_are_not_remembered(home: Any) -> None:
+    with home.open() as rc:
+        asking = rc.upload_ask
+        document = asking.documents.add_text("valve", "The relief valve opens at fourteen bar.")
+        asking.documents.wait(document.id)
+        unlikely = asking.ask("What is the capital of Australia?")
+        assert unlikely.answer == (
+            f"{UNLIKELY}The relief valve opens at fourteen bar. (Doc {document.id}/Chunk 0)"
+        )
+        assert (unlikely.status, unlikely.evidence, unlikely.used) == ("empty", "none", ["documents"])
+        quoted = asking.ask("When does the relief valve open?", session_id=unlikely.session_id)
+        assert (quoted.status, quoted.evidence) == ("quoted", "strong")
+        until(lambda: asking.memories().data, "a memory of the second question")
+        assert [memory.content.partition("\n")[0] for memory in asking.memories().data] == [
+            "When does the relief valve open?"
+        ]
+
+
+def test_evidence_counts_the_name_of_the_file(home: Any) -> None:
+    with home.open() as rc:
+        asking = rc.upload_ask
+        document = asking.documents.add_text("Terminverschiebung", "Wir treffen uns am Montag.")
+        asking.documents.wait(document.id)
+        assert asking.ask("Terminverschiebung").evidence == "strong"
+
+
+def test_a_summary_by_rules_has_no_answer_that_was_not_likely() -> None:
+    turns = [("Who won?", f"{UNLIKELY}Ada won a prize. (Doc file-1/Chunk 0)"), ("Who lost?", "Bob lost.")]
+    assert _extract(turns, 100) == "Who won?\nWho lost? Bob lost."

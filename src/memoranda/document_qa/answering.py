@@ -11,6 +11,7 @@ from memoranda.knowledge.values import Passage
 from memoranda.providers.chat.base import Ask, Source
 from memoranda.providers.chat.said import said
 from memoranda.store.core import Core
+from memoranda.store.retrieval.evidence import Evidence
 
 ASK, SUMMARY = "upload_ask", "upload_ask.summary"
 """The purposes of answers and summaries in the ledger."""
@@ -18,13 +19,15 @@ HEURISTIC = "extractive"
 
 
 class Answer(msgspec.Struct):
-    """An answer, its author, the status of the question, and the sources. `remembers` is True if memories were used."""
+    """An answer, its author, the status of the question, the sources and their evidence. `remembers` is True if
+    memories were used."""
 
     text: str
     by: By
     model: str
     status: Status
     passages: list[Passage]
+    evidence: Evidence
     remembers: bool
     used: list[str]
     degraded: set[str] = msgspec.field(default_factory=set)
@@ -53,6 +56,7 @@ async def answer(core: Core, tenant: str, question: str, prompt: Prompt) -> Answ
         model=reply.name or core.model.name,
         status="answered",
         passages=prompt.passages,
+        evidence=prompt.evidence,
         remembers=True,
         used=prompt.used,
     )
@@ -86,13 +90,14 @@ async def _quoted(
     status: Status,
     degraded: set[str],
 ) -> Answer:
-    text, quoted = await core.threads.run(heuristic, question, prompt.passages)
+    text, quoted, evidence = await core.threads.run(heuristic, question, prompt.passages)
     return Answer(
         text=text,
         by="heuristic",
         model=HEURISTIC,
-        status=status if quoted else "empty",
+        status=status if quoted and evidence.level != "none" else "empty",
         passages=prompt.passages,
+        evidence=evidence,
         remembers=not degraded,
         used=["documents"] if quoted else [],
         degraded=degraded,

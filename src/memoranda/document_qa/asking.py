@@ -100,13 +100,13 @@ class UploadAsk:
             min_score=settings.memory_min_score,
             diversity=asked.diversity,
         )
-        evidence = await find(self._core, self.subject, query[: self._core.max_query_chars], wanted)
+        found = await find(self._core, self.subject, query[: self._core.max_query_chars], wanted)
 
         def prompted() -> Prompt:
             return prompting.prompt(
                 asked.question,
-                evidence.passages,
-                evidence.memories,
+                found.passages,
+                found.memories,
                 said,
                 settings=settings,
                 model=self._core.config.model,
@@ -123,17 +123,17 @@ class UploadAsk:
             answered_by=reply.by,
             model=reply.model,
             status=reply.status,
-            degraded=sorted(evidence.degraded | reply.degraded | ({"documents"} if unread else set())),
+            evidence=reply.evidence.level,
+            evidence_probability=reply.evidence.probability,
+            degraded=sorted(found.degraded | reply.degraded | ({"documents"} if unread else set())),
             sources=prompting.chunks_shown(reply.passages, reply.text),
-            memories=prompting.memories_shown(prompt, evidence.memories, reply.text)
-            if reply.remembers
-            else [],
+            memories=prompting.memories_shown(prompt, found.memories, reply.text) if reply.remembers else [],
             used=reply.used,
             used_document_tokens=prompt.tokens.get("documents", 0),
             used_memory_tokens=prompt.tokens.get("memories", 0) if "memories" in reply.used else 0,
             used_history_tokens=prompt.tokens.get("recent", 0),
             latency_ms=latency,
-            memory_search_ms=evidence.memory_ms,
+            memory_search_ms=found.memory_ms,
             created_at=moment(max(now_micros(), asked_at + 1)),
         )
         used = list(prompt.numbers) if "memories" in reply.used else []

@@ -12,6 +12,7 @@ from memoranda.document_qa.answering import HEURISTIC, SUMMARY
 from memoranda.document_qa.prompting import ELLIPSIS, LEAST, MARGIN
 from memoranda.errors import ModelError, SpendingLimit
 from memoranda.providers.chat.base import Ask, Source
+from memoranda.providers.chat.extractive import UNLIKELY
 from memoranda.providers.chat.quoting import best
 from memoranda.providers.chat.said import said
 from memoranda.store.core import Core
@@ -63,15 +64,16 @@ async def _by_model(core: Core, tenant: str, turns: Sequence[tuple[str, str]], m
 
 
 def _extract(turns: Sequence[tuple[str, str]], most: int) -> str:
-    """Return a line for each turn: its question, and the sentence of the answer that answers it best; the tokens are
-    shared."""
+    """Return a line for each turn: its question, and the sentence of the answer that answers it best, if one is likely
+    to; the tokens are shared."""
     share = max(1, most // len(turns) - 1)
     lines = [_within(_line(question, answer), share) for question, answer in turns]
     return _within("\n".join(line for line in lines if line), most)
 
 
 def _line(question: str, answer: str) -> str:
-    quotes = best(question, [Source(number=0, text=_CITATION.sub("", answer), title="")])
+    text = "" if answer.startswith(UNLIKELY) else _CITATION.sub("", answer)
+    quotes = best(question, [Source(number=0, text=text, title="")])
     return " ".join([*question.split(), *(quote.text for quote in quotes[:1])])
 
 

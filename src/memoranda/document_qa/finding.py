@@ -34,7 +34,7 @@ OVERLAP = 0.8
 DAY = 86_400_000_000
 
 
-class Evidence(msgspec.Struct):
+class Results(msgspec.Struct):
     """The results for a question. `memory_ms` is the duration of the search for memories, None without one."""
 
     passages: list[Passage] = msgspec.field(default_factory=list)
@@ -56,39 +56,37 @@ class Wanted(msgspec.Struct, frozen=True):
     diversity: float = 0.0
 
 
-async def find(core: Core, subject: Subject, query: str, wanted: Wanted) -> Evidence:
+async def find(core: Core, subject: Subject, query: str, wanted: Wanted) -> Results:
     """Return the chunks and memories nearest to a query, which is embedded once for both. Memories that repeat a chunk
     are left out."""
     try:
-        evidence = await _search(core, subject, query, wanted)
+        found = await _search(core, subject, query, wanted)
     except ModelChanged:
-        evidence = await _search(core, subject, query, wanted)
-    texts = [passage.text for passage in evidence.passages]
+        found = await _search(core, subject, query, wanted)
+    texts = [passage.text for passage in found.passages]
     distinct = [
-        memory
-        for memory in evidence.memories
-        if all(jaccard(memory.content, text) <= OVERLAP for text in texts)
+        memory for memory in found.memories if all(jaccard(memory.content, text) <= OVERLAP for text in texts)
     ]
-    evidence.memories = distinct[: wanted.memories]
-    return evidence
+    found.memories = distinct[: wanted.memories]
+    return found
 
 
-async def _search(core: Core, subject: Subject, query: str, wanted: Wanted) -> Evidence:
+async def _search(core: Core, subject: Subject, query: str, wanted: Wanted) -> Results:
     once = Once(core.embedder)
     shared = replace(core, embedder=once)
-    evidence = Evidence()
+    found = Results()
     try:
         async with asyncio.TaskGroup() as both:
-            both.create_task(_documents(shared, subject, query, wanted, evidence))
-            both.create_task(_memories(shared, subject, query, wanted, evidence))
+            both.create_task(_documents(shared, subject, query, wanted, found))
+            both.create_task(_memories(shared, subject, query, wanted, found))
     except* Exception as several:
         raise several.exceptions[0] from several
     finally:
         await once.end()
-    return evidence
+    return found
 
 
-async def _documents(core: Core, subject: Subject, query: str, wanted: Wanted, into: Evidence) -> None:
+async def _documents(core: Core, subject: Subject, query: str, wanted: Wanted, into: Results) -> None:
     if wanted.store_id is None or not wanted.documents:
         return
     filters = None
@@ -106,7 +104,7 @@ async def _documents(core: Core, subject: Subject, query: str, wanted: Wanted, i
     into.degraded.update(passages.degraded)
 
 
-async def _memories(core: Core, subject: Subject, query: str, wanted: Wanted, into: Evidence) -> None:
+async def _memories(core: Core, subject: Subject, query: str, wanted: Wanted, into: Results) -> None:
     if not wanted.memories:
         return
     began = time.perf_counter()

@@ -13,9 +13,11 @@ from memoranda.contexts.assembly import Assembled, Part, Piece, assemble, shorte
 from memoranda.document_qa.values import MemoryHit, SourceChunk
 from memoranda.knowledge.values import Passage
 from memoranda.providers.chat.base import Message, Source
-from memoranda.providers.chat.extractive import NOTHING_TO_QUOTE
+from memoranda.providers.chat.extractive import NOTHING_TO_QUOTE, UNLIKELY
 from memoranda.providers.chat.quoting import best
-from memoranda.text.prompts import on_pages
+from memoranda.store.retrieval.evidence import Evidence, Result, evidence
+from memoranda.text.cover import only_asks
+from memoranda.text.prompts import UNANSWERED, on_pages
 from memoranda.text.tokens import count
 
 RULES = (
@@ -65,7 +67,7 @@ class Remembered(msgspec.Struct, frozen=True):
 
 class Prompt(msgspec.Struct, frozen=True):
     """A prompt for a model, and the results in it. `again` are memories that its history repeats, `numbers` those of
-    the other memories."""
+    the other memories. `evidence` is that of all results."""
 
     messages: list[Message]
     passages: list[Passage]
@@ -74,6 +76,7 @@ class Prompt(msgspec.Struct, frozen=True):
     numbers: dict[str, int]
     history: list[Said]
     tokens: dict[Part, int]
+    evidence: Evidence
 
     @property
     def used(self) -> list[str]:
@@ -99,7 +102,8 @@ def prompt(
 ) -> Prompt:
     """Return a prompt of rules, documents and memories, recent messages and the question, each within its budget and
     all within the context of the model. A memory that the history repeats is left out. Without memories and history it
-    is the prompt of plain questions to documents."""
+    is the prompt of plain questions to documents. If the results are not likely to answer, it says so."""
+    judged = evidence_of(question, passages, memories)
     again = [memory for memory in memories if memory.within(history)]
     memories = [memory for memory in memories if memory not in again]
     rules = [RULES, *([RULES_MEMORIES] if memories else []), *([RULES_HISTORY] if history else [])]
@@ -133,7 +137,9 @@ def prompt(
     messages = [(history[at], text) for at, text in placed_texts.get("recent", [])]
     return Prompt(
         messages=_messages(
-            assembled, [{"role": message.role, "content": text} for message, text in messages]
+            assembled,
+            [{"role": message.role, "content": text} for message, text in messages],
+            doubtful=judged.level == "none",
         ),
         passages=[passages[at] for at, _ in placed_texts.get("documents", [])],
         memories=[memories[at] for at, _ in placed_texts.get("memories", [])],
@@ -141,7 +147,26 @@ def prompt(
         numbers={memories[at].hit.id: at + 1 for at, _ in placed_texts.get("memories", [])},
         history=[message for message, _ in messages],
         tokens=assembled.tokens,
+        evidence=judged,
     )
+
+
+def evidence_of(question: str, passages: Sequence[Passage], memories: Sequence[Remembered] = ()) -> Evidence:
+    """Return the evidence of the passages, with the names of their files and sections, or of the memories, whichever is
+    greater. Of an earlier question only the answer counts: one who asks again has no answer yet."""
+    chunks = [Result(_judged_text(passage), None, passage.similarity) for passage in passages]
+    remembered = [
+        Result(memory.content.partition("\n")[2], None, None)
+        if memory.hit.source == "qa_turn"
+        else Result(memory.content, None, memory.hit.similarity)
+        for memory in memories
+    ]
+    return max(evidence(question, chunks), evidence(question, remembered), key=lambda item: item.probability)
+
+
+def _judged_text(passage: Passage) -> str:
+    above = [] if only_asks(passage.text) else [passage.title, passage.filename, passage.heading]
+    return "\n".join(filter(None, [*above, passage.text]))
 
 
 def _passage(at: int, passage: Passage) -> Piece:
@@ -158,9 +183,10 @@ def _memory(at: int, memory: Remembered) -> Piece:
     return Piece(part="memories", text=f"{name} {text}", id=str(at), score=-float(at))
 
 
-def _messages(assembled: Assembled, history: list[Message]) -> list[Message]:
-    context = [assembled.texts.get("documents") or NO_PASSAGE]
-    context += [assembled.texts["memories"]] if "memories" in assembled.texts else []
+def _messages(assembled: Assembled, history: list[Message], *, doubtful: bool) -> list[Message]:
+    results = [assembled.texts[part] for part in HEADINGS if part in assembled.texts]
+    context = results if "documents" in assembled.texts else [NO_PASSAGE, *results]
+    context += [UNANSWERED] if results and doubtful else []
     return [
         {"role": "system", "content": assembled.texts.get("system", "")},
         {"role": "system", "content": "\n\n".join(context)},
@@ -182,9 +208,9 @@ def trimmed(history: Sequence[Said], tokens: int) -> list[Said]:
     return latest[::-1]
 
 
-def heuristic(question: str, passages: Sequence[Passage]) -> tuple[str, list[Passage]]:
-    """Return the sentences of the passages that answer best, each with its citation, and their passages. No model, no
-    memories."""
+def heuristic(question: str, passages: Sequence[Passage]) -> tuple[str, list[Passage], Evidence]:
+    """Return the sentences of the passages that answer best, each with its citation, their passages, and the evidence;
+    where they are not likely to answer, the best alone, and that it is the closest. No model, no memories."""
     sources = [
         Source(
             number=at,
@@ -196,12 +222,14 @@ def heuristic(question: str, passages: Sequence[Passage]) -> tuple[str, list[Pas
         )
         for at, passage in enumerate(passages)
     ]
-    quotes = best(question, sources)
+    quotes, judged = best(question, sources), evidence_of(question, passages)
     if not quotes:
-        return NOTHING_TO_QUOTE, []
-    quoted = [(quote.text, passages[quote.source.number]) for quote in quotes]
+        return NOTHING_TO_QUOTE, [], judged
+    unlikely = judged.level == "none"
+    quoted = [(quote.text, passages[quote.source.number]) for quote in quotes[: 1 if unlikely else None]]
     text = " ".join(f"{said} ({citation(passage.file_id, passage.chunk_index)})" for said, passage in quoted)
-    return text, list({passage.chunk_id: passage for _, passage in quoted}.values())
+    cited = list({passage.chunk_id: passage for _, passage in quoted}.values())
+    return f"{UNLIKELY}{text}" if unlikely else text, cited, judged
 
 
 def chunks_shown(passages: Sequence[Passage], answer: str) -> list[SourceChunk]:

@@ -8,12 +8,13 @@ from typing import Any, Literal, TypedDict, get_args
 import msgspec
 
 from memoranda.knowledge.values import FileError, FileState
+from memoranda.types import EvidenceLevel
 
 MemoryScope = Literal["user", "session"]
 By = Literal["model", "heuristic"]
 Status = Literal["answered", "quoted", "fallback", "empty"]
 """How a question ended: by the model; with quotes, where there is no model; with quotes, as the model failed; with
-nothing to quote."""
+no quote that is likely to answer."""
 MemorySource = Literal["qa_turn", "summary", "manual"]
 SOURCES: tuple[str, ...] = get_args(MemorySource)
 KIND_OF: dict[str, str] = {"qa_turn": "qa_turn", "summary": "summary", "manual": "note"}
@@ -101,7 +102,8 @@ class Asked(msgspec.Struct, kw_only=True, rename="camel"):
     """An answer and what it was made of.
 
     `id` names its row in the log. `used` lists what went before the model, or was quoted: `documents`, `memories`,
-    `history`. `degraded` lists what could not do its part: `documents` (some are still being read), `model`,
+    `history`. `evidence` and `evidence_probability` say how likely the documents and memories answer, for quotes the
+    documents alone. `degraded` lists what could not do its part: `documents` (some are still being read), `model`,
     `spending`, `embedding`, `index`, `words`. Tokens
     are those of the prompt's parts; `latency_ms` is from the request to the answer, `memory_search_ms` the part of it
     that looking up memories took (None: none were looked up)."""
@@ -112,6 +114,8 @@ class Asked(msgspec.Struct, kw_only=True, rename="camel"):
     answered_by: By
     model: str
     status: Status
+    evidence: EvidenceLevel
+    evidence_probability: float
     degraded: list[str]
     sources: list[SourceChunk]
     memories: list[MemoryHit]
