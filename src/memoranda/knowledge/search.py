@@ -29,7 +29,7 @@ from memoranda.store.usage import SEARCH, Cost
 from memoranda.text.json import compact_json
 from memoranda.text.questions import normalise
 from memoranda.text.splitting import columns_of
-from memoranda.types import Query, Subject
+from memoranda.types import MAX_LIMIT, Query, Subject
 
 MAX_STORES = 100
 MAX_QUERIES = 32
@@ -82,6 +82,7 @@ class Place(msgspec.Struct):
     attributes: str
     title: str | None
     filename: str
+    sha256: str
 
 
 class _Part(NamedTuple):
@@ -134,6 +135,8 @@ class Searching:
         if not 0 <= query.neighbours <= MAX_NEIGHBOURS:
             raise InvalidInput("expand.neighbours", f"must be between 0 and {MAX_NEIGHBOURS} chunks")
         depth = max(query.limit, POOL if query.diversity else LOOKED_AT)
+        if len(store_ids) > 1:  # what several stores have counts once
+            depth = min(MAX_LIMIT, 2 * depth)
         asked = []
         for i, text in enumerate(query.queries):
             if isinstance(text, str) and len(text) > self._core.max_query_chars:
@@ -236,11 +239,10 @@ class Searching:
         ranked = self._ranked(query, results)
         shown = _shown(ranked)
         read = [(best, score) for best, score in zip(ranked, shown, strict=True) if best.at is not None]
-        read = read[: query.limit]
         places = self._places([best for best, _ in read])
-        return [
-            self._passage(query, best, places[best.key], score) for best, score in read if best.key in places
-        ]
+        distinct = [(best, score) for best, score in read if best.key in places]
+        distinct = _unrepeated(distinct, places)[: query.limit]
+        return [self._passage(query, best, places[best.key], score) for best, score in distinct]
 
     def _ranked(self, query: PassageQuery, results: Sequence[Found]) -> list[Best]:
         """Return the candidates of several searches, each with its best score; the first ones diversified if requested.
@@ -338,6 +340,19 @@ def _shown(ranked: Sequence[Best]) -> list[float]:
     first = falling(known[:count])
     behind = np.minimum(falling(known[count:]), first[-1] if count else 1.0)
     return [round(float(value), 6) for value in (*first, *behind)]
+
+
+def _unrepeated(
+    ranked: Sequence[tuple[Best, float]], places: dict[tuple[str, int], Place]
+) -> list[tuple[Best, float]]:
+    """Return the chunks without those whose text, of the same content, a better one from another store has."""
+    store_of: dict[tuple[str, str], str] = {}
+    distinct = []
+    for best, score in ranked:
+        place = places[best.key]
+        if store_of.setdefault((place.sha256, best.row.content_hash), place.store_id) == place.store_id:
+            distinct.append((best, score))
+    return distinct
 
 
 def _section(rows: Sequence[Row], place: Place, tokens: int) -> list[Row]:
