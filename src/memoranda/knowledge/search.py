@@ -24,8 +24,9 @@ from memoranda.store.retrieval.candidates import Target
 from memoranda.store.retrieval.evidence import LOOKED_AT, Evidence, Result, evidence
 from memoranda.store.retrieval.fusion import falling, mmr
 from memoranda.store.retrieval.search import Found, ModelChanged, check
-from memoranda.store.rows import CHUNK, Record
+from memoranda.store.rows import CHUNK, Record, searched_text
 from memoranda.store.usage import SEARCH, Cost
+from memoranda.text.cover import only_asks
 from memoranda.text.json import compact_json
 from memoranda.text.questions import normalise
 from memoranda.text.splitting import columns_of
@@ -226,7 +227,7 @@ class Searching:
             evidence(
                 queries[number % len(queries)],
                 [
-                    Result(row.content, None, self._core.recall.similarity(result, at))
+                    Result(_judged(row), None, self._core.recall.similarity(result, at))
                     for at, row in enumerate(result.rows[:LOOKED_AT])
                 ],
             )
@@ -340,6 +341,12 @@ def _shown(ranked: Sequence[Best]) -> list[float]:
     first = falling(known[:count])
     behind = np.minimum(falling(known[count:]), first[-1] if count else 1.0)
     return [round(float(value), 6) for value in (*first, *behind)]
+
+
+def _judged(row: Record) -> str:
+    """Return the text of a chunk as evidence: as it was searched, with the name of its file. The name of a file of mere
+    questions answers none."""
+    return row.content if only_asks(row.content) else searched_text(row)
 
 
 def _unrepeated(
