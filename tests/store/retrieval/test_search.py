@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from memoranda.app.blocking import BlockingMemoranda, BlockingMemories
 from memoranda.providers.embeddings.base import Embedded, Task
 from memoranda.providers.embeddings.hash import HashEmbedder
+from memoranda.store.retrieval.evidence import FLOOR
 from memoranda.types import Hit, Query, Subject
 
 DAY = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -270,6 +271,22 @@ def test_weights_of_one_side_are_that_side(memories: BlockingMemories) -> None:
         weighed = memories.search("red door", weights=weights, limit=100)
         best = [hit.memory.id for hit in alone.results if hit.score > 0]
         assert [hit.memory.id for hit in weighed.results][: len(best)] == best
+
+
+def test_what_has_no_word_of_the_question_and_is_not_similar_comes_last(ladder: BlockingMemories) -> None:
+    """A word counts more than a cosine that tells nothing, but not more than a similar text."""
+    zebra = ladder.add("A zebra.", embedding=at_angle(0.0)).memory.id
+    weights = {"dense": 0.9, "words": 0.1}
+    found = ladder.search("zebra", limit=12, weights=weights).results
+    at = [hit.memory.id for hit in found].index(zebra)
+    assert all(hit.similarity is not None and hit.similarity >= FLOOR for hit in found[:at])
+    assert all(hit.similarity is not None and hit.similarity < FLOOR for hit in found[at + 1 :])
+    assert steps(found[:at]) + steps(found[at + 1 :]) == list(range(10, -1, -1))
+    scores = [hit.score for hit in found]
+    assert scores == sorted(scores, reverse=True)
+    assert [hit.score for hit in ladder.search("zebra", limit=3, weights=weights).results] == scores[:3]
+    dense = ladder.search("zebra", limit=12, weights={"words": 0.0}).results
+    assert zebra in [hit.memory.id for hit in dense[-2:]]
 
 
 def test_equal_scores_keep_the_order_of_writing(memories: BlockingMemories) -> None:

@@ -18,7 +18,7 @@ from memoranda.providers.embeddings.base import Calibration
 from memoranda.store.access import hierarchy_scopes, scope_filter, scopes_filter, selection_filter
 from memoranda.store.index_sync import Live
 from memoranda.store.retrieval.candidates import Candidates, Target
-from memoranda.store.retrieval.evidence import LOOKED_AT, with_evidence
+from memoranda.store.retrieval.evidence import FLOOR, LOOKED_AT, with_evidence
 from memoranda.store.retrieval.fusion import Ranking, followed_by, fuse, rank_of
 from memoranda.store.retrieval.pending import Fresh, Pending, Waiting
 from memoranda.store.retrieval.reranking import How, Stage, rescored
@@ -147,7 +147,7 @@ class Recall:
         candidates = self._gather(tenant, query, vector, targets, live, fresh, depth)
         searched = None if vector is None or query.mode == "words" else candidates.searched()
         weights = self._weights(query)
-        ranked, stage = _fused(candidates, weights), None
+        ranked, stage = self._fused(candidates, weights), None
         if second is not None:
             now = query.as_of or moment(now_micros())
             ranked, stage = rescored(self.store.db, tenant, query.query, now, targets, ranked, second)
@@ -156,7 +156,7 @@ class Recall:
         first = len(ranked)
         if query.limit > first and depth < MAX_LIMIT and (first == depth or candidates.goes_on(floor)):
             candidates = self._gather(tenant, query, vector, targets, live, fresh, MAX_LIMIT)
-            ranked = followed_by(ranked, _above(_fused(candidates, weights), floor))
+            ranked = followed_by(ranked, _above(self._fused(candidates, weights), floor))
         candidates.degraded.update(late)
         searched = None if "index" in late else searched
         found = Found(tenant, ranked, candidates, weights, stage, first, searched)
@@ -293,6 +293,24 @@ class Recall:
         candidates.add_dense(near, None, len(missing) + 1)
         candidates.estimate()
 
+    def _fused(self, candidates: Candidates, weights: dict[str, float]) -> Ranking:
+        """Return the candidates by their fused scores. If keyword search has all its matches, those without a term of
+        the question that are not similar to it follow the others, see `evidence.unrelated`."""
+        ranked = fuse(
+            candidates.dense,
+            candidates.words,
+            dense_weight=weights["dense"],
+            words_weight=weights["words"],
+            cut=candidates.cut,
+            scope_weights=candidates.weights,
+        )
+        if candidates.cut or not len(candidates.words[0]) or not weights["words"]:
+            return ranked
+        unrelated = np.isnan(ranked.bm25) & ~(ranked.cosines >= self.calibration.cosine(FLOOR))
+        if (np.sort(unrelated) == unrelated).all():
+            return ranked
+        return followed_by(ranked.where(~unrelated), ranked.where(unrelated))
+
     def _floor(self, threshold: float | None, query: Query, candidates: Candidates) -> float | None:
         """Return the least cosine for a threshold; None without a threshold or without vector matches."""
         if not threshold or query.mode == "words" or not len(candidates.dense[0]):
@@ -393,17 +411,6 @@ def check(query: Query) -> None:
             raise InvalidInput(f"weights.{name}", "is unknown; use dense, words, or a scope's name")
         if not 0.0 <= value <= 100.0:
             raise InvalidInput(f"weights.{name}", "must be between 0 and 100")
-
-
-def _fused(candidates: Candidates, weights: dict[str, float]) -> Ranking:
-    return fuse(
-        candidates.dense,
-        candidates.words,
-        dense_weight=weights["dense"],
-        words_weight=weights["words"],
-        cut=candidates.cut,
-        scope_weights=candidates.weights,
-    )
 
 
 def _above(ranked: Ranking, floor: float | None) -> Ranking:
