@@ -383,7 +383,7 @@ class PostgresDatabase(Database):
             named = tables or [name for (name,) in every]
             raw.execute(f"VACUUM {', '.join(named)}")
             if analyze:
-                raw.execute(f"ANALYZE {', '.join(named)}")
+                raw.execute(f"ANALYZE (SKIP_LOCKED) {', '.join(named)}")
 
     def health(self) -> dict[str, object]:
         """Return server and schema, bytes of the tables, and whether row security applies to this role."""
