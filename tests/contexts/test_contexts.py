@@ -95,6 +95,20 @@ def test_what_a_chunk_says_is_no_memory_too(garden: Any) -> None:
     assert same in told(alone, "memories"), "a chunk that is not told covers nothing"
 
 
+def test_a_passage_that_is_in_several_stores_is_told_once(garden: Any) -> None:
+    ferry, bridge = "The ferry leaves from the northern pier.", "The old bridge has lanterns."
+    stores = [garden.store(ferry, bridge)[0], garden.store(ferry)[0]]
+    made = garden.context("When does the ferry leave?", stores=stores, passages=2)
+    assert [piece.text.partition("\n")[2] for piece in made.pieces if piece.part == "documents"] == [
+        ferry,
+        bridge,
+    ]
+    both = garden.context("When does the ferry leave?", stores=stores, passages=2, distinct=False)
+    assert [piece.text.partition("\n")[2] for piece in both.pieces if piece.part == "documents"] == [
+        ferry
+    ] * 2
+
+
 def test_what_was_said_last_is_not_told_as_a_memory(garden: Any) -> None:
     ids = garden.say("The old bridge has lanterns.", "Lanterns on the old bridge, really?", QUESTION)
     recent = [{"role": "user", "content": "The old bridge  has lanterns."}]

@@ -717,34 +717,6 @@ def test_several_stores_are_searched_as_one(shelf: Any) -> None:
     assert {hit.vector_store_id for hit in shelf.search(third, "heron").data} == {third}
 
 
-def test_what_two_stores_have_is_found_once(shelf: Any) -> None:
-    """The same content, of one file or of two, is found once, with its best place; the same text of another content is
-    another passage."""
-    ids = [shelf.file(text, f"{at}.txt").id for at, text in enumerate(BIRDS)]
-    one = shelf.admin.stores.create(file_ids=ids).id
-    two = shelf.admin.stores.create(file_ids=ids[:2]).id
-    other = shelf.store(BIRDS[2]).id
-    shelf.attach(other, f"<p>{BIRDS[3]}</p>", "page.html")
-    alone = [hit.text for hit in shelf.search(one, "heron kite wren", limit=4).data]
-    assert [hit.text for hit in shelf.search([one, two], "heron kite wren", limit=3).data] == alone[:3]
-    found = shelf.search([two, other, one], "heron kite wren", limit=10).data
-    assert sorted(hit.text for hit in found) == sorted([*BIRDS, BIRDS[3]])
-    check_scores(found)
-    same = shelf.store(BIRDS[0], BIRDS[0]).id
-    assert len(shelf.search([same, other], "heron reeds fish", limit=10).data) == 4
-
-
-def test_evidence_counts_the_name_of_the_file(shelf: Any) -> None:
-    made = shelf.store(*BIRDS).id
-    shelf.attach(made, "All is quiet here.", "meadow-report.txt")
-    found = shelf.search(made, "meadow report")
-    assert found.data[0].filename == "meadow-report.txt"
-    assert found.evidence == "strong"
-    questions = shelf.store().id
-    shelf.attach(questions, "Which bird is rare?", "woodcock.txt")
-    assert shelf.search(questions, "woodcock").evidence == "none"
-
-
 def test_variety_shows_what_is_different(shelf: Any) -> None:
     same = [f"the heron stands in the tall reeds{' ' * n}." for n in range(4)]
     made = shelf.store(*same, "the heron in a poem by a monk").id

@@ -156,6 +156,16 @@ def test_documents_are_indexed_searched_and_listed(call: Any) -> None:
     assert call("search_documents", {"query": word}, key="south-admin")["results"] == []
 
 
+def test_what_was_indexed_twice_is_found_once(call: Any) -> None:
+    word = uuid.uuid4().hex
+    for _ in range(2):
+        call(
+            "index_text", {"text": f"Lamp {word} is by the door.", "filename": "lamp.md"}, query="?tools=full"
+        )
+    found = call("search_documents", {"query": f"Where is lamp {word}?", "limit": 50})["results"]
+    assert [word in one["text"] for one in found].count(True) == 1
+
+
 def test_lists_are_of_the_caller(call: Any) -> None:
     kept = call("remember", {"text": told()})
     listed = call("list", {"limit": 50}, query="?tools=read")

@@ -164,6 +164,17 @@ def test_exactly_the_declared_stores_are_searched(desk: Desk) -> None:
     assert found(boss, boss) == {BOSS}
 
 
+def test_a_passage_that_is_in_several_stores_is_given_once(desk: Desk) -> None:
+    one, two = desk.store(BOSS, CANTEEN, PARKING), desk.store(BOSS, CANTEEN)
+    for floor in (None, 0):
+        tool = searching(
+            one, two, max_num_results=3, ranking_options={"ranker": "auto", "score_threshold": floor}
+        )
+        result = desk.use(tool, desk.turn(settings=Responses(file_min_score=0.0)), query="the boss")
+        assert result.sources[0].text == BOSS
+        assert sorted(source.text for source in result.sources) == sorted([BOSS, CANTEEN, PARKING])
+
+
 def test_a_store_of_another_tenant_or_user_answers_as_one_that_is_not_there(
     desk: Desk, rc: BlockingMemoranda
 ) -> None:

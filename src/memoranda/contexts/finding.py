@@ -24,6 +24,7 @@ from memoranda.contexts.standing import standing
 from memoranda.contexts.telling import SUMMARIES
 from memoranda.contexts.values import ContextQuery, LeftOut
 from memoranda.errors import IndexUnavailable, InvalidInput
+from memoranda.knowledge.citing import distinct
 from memoranda.knowledge.search import Searching
 from memoranda.knowledge.values import Passage, PassageQuery, Passages
 from memoranda.memories.memories import Memories
@@ -32,7 +33,7 @@ from memoranda.store.core import Core
 from memoranda.store.retrieval.search import ModelChanged
 from memoranda.text import tokens
 from memoranda.text.json import compact_json
-from memoranda.types import DEFAULT_KINDS, Hit, Query, SearchResult, Subject
+from memoranda.types import DEFAULT_KINDS, MAX_LIMIT, Hit, Query, SearchResult, Subject
 
 T = TypeVar("T")
 SPARE, DEEP = 5, 60
@@ -201,7 +202,7 @@ class Finding:
     async def _passages(self, core: Core, asked: ContextQuery, query: str) -> Passages | str:
         wanted = PassageQuery(
             queries=[query],
-            limit=asked.passages,
+            limit=min(2 * asked.passages, MAX_LIMIT),
             filters=asked.passage_filters,
             threshold=asked.passage_threshold,
             mode=asked.mode,
@@ -211,12 +212,15 @@ class Finding:
             explain=asked.explain,
         )
         try:
-            return await Searching(core, self.subject).search(asked.stores, wanted)
+            answer = await Searching(core, self.subject).search(asked.stores, wanted)
         except IndexUnavailable:
             return "documents"
         except InvalidInput as exc:
             name = "passage_threshold" if exc.field == "threshold" else FIELDS.get(exc.field, exc.field)
             raise InvalidInput(name, str(exc).partition(": ")[2]) from exc
+        found = distinct(answer.data) if asked.distinct else answer.data
+        answer.data = found[: asked.passages]
+        return answer
 
     def _places(self, asked: ContextQuery) -> dict[str, str] | None:
         """Return the scopes of the conversation, if none are given."""

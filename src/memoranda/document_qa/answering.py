@@ -7,8 +7,9 @@ import msgspec
 from memoranda.document_qa.prompting import Prompt, heuristic
 from memoranda.document_qa.values import By, Status
 from memoranda.errors import ModelError, SpendingLimit
+from memoranda.knowledge.citing import source
 from memoranda.knowledge.values import Passage
-from memoranda.providers.chat.base import Ask, Source
+from memoranda.providers.chat.base import Ask
 from memoranda.providers.chat.said import said
 from memoranda.store.core import Core
 from memoranda.store.retrieval.evidence import Evidence
@@ -63,21 +64,10 @@ async def answer(core: Core, tenant: str, question: str, prompt: Prompt) -> Answ
 
 
 def _ask(core: Core, question: str, prompt: Prompt) -> Ask:
-    sources = [
-        Source(
-            number=at,
-            text=passage.text,
-            title=passage.filename,
-            id=passage.chunk_id,
-            score=passage.score,
-            columns=passage.columns,
-        )
-        for at, passage in enumerate(prompt.passages, 1)
-    ]
     return Ask(
         messages=prompt.messages,
         question=question,
-        sources=sources,
+        sources=[source(passage, number) for number, passage in enumerate(prompt.passages, 1)],
         max_tokens=core.config.model.max_output_tokens,
         stream=False,
     )

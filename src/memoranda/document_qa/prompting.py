@@ -11,8 +11,9 @@ import msgspec
 from memoranda.config.sections import Model, UploadAsk
 from memoranda.contexts.assembly import Assembled, Part, Piece, assemble, shortened
 from memoranda.document_qa.values import MemoryHit, SourceChunk
+from memoranda.knowledge.citing import source
 from memoranda.knowledge.values import Passage
-from memoranda.providers.chat.base import Message, Source
+from memoranda.providers.chat.base import Message
 from memoranda.providers.chat.extractive import NOTHING_TO_QUOTE, UNLIKELY
 from memoranda.providers.chat.quoting import best
 from memoranda.store.retrieval.evidence import Evidence, Result, evidence
@@ -211,17 +212,7 @@ def trimmed(history: Sequence[Said], tokens: int) -> list[Said]:
 def heuristic(question: str, passages: Sequence[Passage]) -> tuple[str, list[Passage], Evidence]:
     """Return the sentences of the passages that answer best, each with its citation, their passages, and the evidence;
     where they are not likely to answer, the best alone, and that it is the closest. No model, no memories."""
-    sources = [
-        Source(
-            number=at,
-            text=passage.text,
-            title=passage.filename,
-            id=passage.chunk_id,
-            score=passage.score,
-            columns=passage.columns,
-        )
-        for at, passage in enumerate(passages)
-    ]
+    sources = [source(passage, number) for number, passage in enumerate(passages)]
     quotes, judged = best(question, sources), evidence_of(question, passages)
     if not quotes:
         return NOTHING_TO_QUOTE, [], judged

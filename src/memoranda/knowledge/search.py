@@ -30,7 +30,7 @@ from memoranda.text.cover import only_asks
 from memoranda.text.json import compact_json
 from memoranda.text.questions import normalise
 from memoranda.text.splitting import columns_of
-from memoranda.types import MAX_LIMIT, Query, Subject
+from memoranda.types import Query, Subject
 
 MAX_STORES = 100
 MAX_QUERIES = 32
@@ -83,7 +83,6 @@ class Place(msgspec.Struct):
     attributes: str
     title: str | None
     filename: str
-    sha256: str
 
 
 class _Part(NamedTuple):
@@ -136,8 +135,6 @@ class Searching:
         if not 0 <= query.neighbours <= MAX_NEIGHBOURS:
             raise InvalidInput("expand.neighbours", f"must be between 0 and {MAX_NEIGHBOURS} chunks")
         depth = max(query.limit, POOL if query.diversity else LOOKED_AT)
-        if len(store_ids) > 1:  # what several stores have counts once
-            depth = min(MAX_LIMIT, 2 * depth)
         asked = []
         for i, text in enumerate(query.queries):
             if isinstance(text, str) and len(text) > self._core.max_query_chars:
@@ -240,10 +237,11 @@ class Searching:
         ranked = self._ranked(query, results)
         shown = _shown(ranked)
         read = [(best, score) for best, score in zip(ranked, shown, strict=True) if best.at is not None]
+        read = read[: query.limit]
         places = self._places([best for best, _ in read])
-        distinct = [(best, score) for best, score in read if best.key in places]
-        distinct = _unrepeated(distinct, places)[: query.limit]
-        return [self._passage(query, best, places[best.key], score) for best, score in distinct]
+        return [
+            self._passage(query, best, places[best.key], score) for best, score in read if best.key in places
+        ]
 
     def _ranked(self, query: PassageQuery, results: Sequence[Found]) -> list[Best]:
         """Return the candidates of several searches, each with its best score; the first ones diversified if requested.
@@ -347,19 +345,6 @@ def _judged(row: Record) -> str:
     """Return the text of a chunk as evidence: as it was searched, with the name of its file. The name of a file of mere
     questions answers none."""
     return row.content if only_asks(row.content) else searched_text(row)
-
-
-def _unrepeated(
-    ranked: Sequence[tuple[Best, float]], places: dict[tuple[str, int], Place]
-) -> list[tuple[Best, float]]:
-    """Return the chunks without those whose text, of the same content, a better one from another store has."""
-    store_of: dict[tuple[str, str], str] = {}
-    distinct = []
-    for best, score in ranked:
-        place = places[best.key]
-        if store_of.setdefault((place.sha256, best.row.content_hash), place.store_id) == place.store_id:
-            distinct.append((best, score))
-    return distinct
 
 
 def _section(rows: Sequence[Row], place: Place, tokens: int) -> list[Row]:

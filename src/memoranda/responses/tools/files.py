@@ -16,6 +16,7 @@ from memoranda.contexts.assembly import Count, cut
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.knowledge import Knowledge
 from memoranda.knowledge.access import stores_seen
+from memoranda.knowledge.citing import distinct, source
 from memoranda.knowledge.search import MAX_STORES
 from memoranda.knowledge.values import Passage, PassageQuery
 from memoranda.providers.chat.base import Source
@@ -145,7 +146,7 @@ class FileSearch(Tool):
         queries = _queries(arguments)
         query = PassageQuery(
             queries=queries,
-            limit=self._limit if floor is not None else min(2 * self._limit, MAX_LIMIT),
+            limit=min(2 * self._limit, MAX_LIMIT),
             filters=self._filters,
             threshold=floor or 0.0,
             weights=None
@@ -154,33 +155,24 @@ class FileSearch(Tool):
         )
         stores = Knowledge(turn.core, turn.subject).stores
         answer = await stores.search(self.store_ids, query)
-        found, doubtful = answer.data, answer.evidence == "none"
+        found, doubtful = distinct(answer.data), answer.evidence == "none"
         if floor is None:
             least = turn.settings.file_min_score
             below = all(_similarity(passage) < least for passage in found)
-            found = _likely(queries, found, least, NEAREST if below else 0)[: self._limit]
+            found = _likely(queries, found, least, NEAREST if below else 0)
             doubtful = doubtful or below
         # Counting some thousand tokens takes milliseconds, which the loop has no time for.
-        passages = await turn.core.threads.run(fitting, found, turn.settings.file_tokens, turn.count)
+        passages = await turn.core.threads.run(
+            fitting, found[: self._limit], turn.settings.file_tokens, turn.count
+        )
         results = [_result(passage) for passage in passages]
         done = {**item, "status": "completed", "queries": queries, "_results": results}
         if not passages:
             nothing = Evidence("none", 0.0)
             return Result(done, prompts.no_passages(), degraded=answer.degraded, evidence=nothing)
-        sources = [
-            Source(
-                number=0,
-                text=passage.text,
-                title=passage.filename,
-                id=passage.file_id,
-                score=passage.score,
-                columns=passage.columns,
-            )
-            for passage in passages
-        ]
         return Result(
             done,
-            sources=sources,
+            sources=[source(passage) for passage in passages],
             render=lambda numbered: _message(numbered, passages, doubtful),
             degraded=answer.degraded,
             evidence=Evidence(answer.evidence, answer.evidence_probability),
