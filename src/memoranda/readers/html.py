@@ -14,20 +14,15 @@ from pathlib import Path
 import msgspec
 
 from memoranda.readers.base import Document, Limits, Unreadable
-from memoranda.readers.body import Body, raised, table_line, tidy
-from memoranda.readers.grid import Cell as Place
-from memoranda.readers.grid import Grid
+from memoranda.readers.body import Body, raised, tidy
+from memoranda.readers.html_tables import Block, Tables
 from memoranda.readers.numerals import numeral
 from memoranda.readers.plain import clean
 from memoranda.readers.xml import whole_number
 from memoranda.text.decoding import NotText, decoded
 
 MEDIA_TYPE = "text/html"
-DEEPEST_TABLE = 32
-"""The depth from which on nested tables are only lines."""
 LONGEST_HEADING = 500
-SHORT_CELL = 300
-"""The most characters of a cell whose lines are joined into one."""
 
 _TOKEN = re.compile(
     r"<(?:(?P<comment>!--)|(?P<cdata>!\[CDATA\[)|(?P<odd>[!?]|/[^A-Za-z])"
@@ -76,42 +71,11 @@ _NARROW = {
 """Elements on lines of their own."""
 
 
-class Block(msgspec.Struct):
-    """A paragraph, heading or listing. `level` is a heading's; `exact` says that its spaces count; `table` that it is
-    rows."""
-
-    text: str
-    level: int = 0
-    exact: bool = False
-    table: bool = False
-
-
-class Cell(msgspec.Struct):
-    """The content of a table cell, or of the document outside of tables: blocks, and the lines of the one in
-    progress; and how many columns and rows the cell takes."""
-
-    blocks: list[Block] = []
-    lines: list[str] = []
-    table: bool = False
-    columns: int = 1
-    rows: int = 1
-
-
 class Items(msgspec.Struct):
     """The last number of an ordered list so far, and the form of its numbers: 1, a, A, i or I."""
 
     count: int
     form: str
-
-
-class Table(msgspec.Struct):
-    """A table that is being read: its rows that are not in the text yet, and the cells of the current row, the last of
-    which may be open."""
-
-    rows: list[list[str]] = []
-    cells: list[Cell] = []
-    open: bool = False
-    grid: Grid = msgspec.field(default_factory=Grid)
 
 
 def read(path: Path, limits: Limits) -> Document:
@@ -157,16 +121,13 @@ class Flow:
 
     def __init__(self, body: Body, text: str, unseen: Set[str]) -> None:
         self.title = ""
-        self._body = body
         self._text = text
         self._xml = _XHTML.search(text[:2_000]) is not None
         self._unseen = set(unseen)
         self._endless: set[str] = set()
         self._runs: list[str] = []
         self._broken: list[str] = []
-        self._top = self._cell = Cell()
-        self._tables: list[Table] = []
-        self._deeper = 0
+        self._tables = Tables(body)
         self._level = 0
         self._exact = False
         self._raised = False
@@ -181,7 +142,7 @@ class Flow:
                 self._say(text[at : token.start()])
             at = self._tag(token) if token["name"] else self._aside(token)
         self._say(text[at:])
-        while self._tables:
+        while self._tables.depth:
             self._end_table()
         self._end_block(wide=True)
 
@@ -296,11 +257,12 @@ class Flow:
             self._lists.append(items)
         elif name == "table":
             self._end_block(wide=True)
-            self._begin_table()
+            self._tables.begin()
         elif name == "tr":
             self._end_cell(row=True)
         elif name in ("td", "th"):
-            self._begin_cell(_number(tag, "colspan"), _number(tag, "rowspan"))
+            self._end_cell(row=False)
+            self._tables.begin_cell(_number(tag, "colspan"), _number(tag, "rowspan"))
         else:
             self._boundary(name)
 
@@ -362,108 +324,25 @@ class Flow:
         self._runs.clear()
         self._broken.clear()
         if words and not words.isspace():
-            self._leave_rows()
+            self._tables.leave_rows()
             if level and len(words) <= LONGEST_HEADING:
-                self._emit(Block(" ".join(words.split()), level=level))
+                self._tables.put(Block(" ".join(words.split()), level=level))
             elif exact:
-                self._emit(Block(words, exact=True))
+                self._tables.put(Block(words, exact=True))
             else:
-                self._cell.lines.append(self._mark + words)
+                self._tables.add_line(self._mark + words)
                 self._mark = ""
         if wide:
-            self._end_lines()
-
-    def _end_lines(self) -> None:
-        cell = self._cell
-        if cell.lines:
-            block = Block("\n".join(cell.lines), table=cell.table)
-            cell.lines, cell.table = [], False
-            self._emit(block)
-
-    def _emit(self, block: Block) -> None:
-        if self._cell is not self._top:
-            self._cell.blocks.append(block)
-        elif block.level:
-            self._body.heading(block.text, block.level)
-        elif block.exact:
-            self._body.put(block.text)
-        else:
-            self._body.add(block.text)
-
-    def _begin_table(self) -> None:
-        if len(self._tables) == DEEPEST_TABLE:
-            self._deeper += 1
-            return
-        self._leave_rows()
-        self._tables.append(Table())
+            self._tables.end_lines()
 
     def _end_table(self) -> None:
-        if self._deeper:
-            self._deeper -= 1
-            self._end_block(wide=True)
-        elif self._tables:
-            self._end_cell(row=True)
-            self._end_rows(self._tables.pop())
-            self._end_lines()
-        else:
-            self._end_block(wide=True)
-
-    def _begin_cell(self, columns: int, rows: int) -> None:
-        self._end_cell(row=False)
-        if self._tables and not self._deeper:
-            table = self._tables[-1]
-            table.cells.append(Cell(columns=columns, rows=max(1, rows)))
-            table.open = True
-            self._find_cell()
+        self._end_block(wide=not self._tables.between_cells)
+        self._tables.end()
 
     def _end_cell(self, row: bool) -> None:
         """End the open cell, and with `row` its row."""
-        if not self._tables or self._deeper:
-            self._end_block()
-            return
-        table = self._tables[-1]
-        self._end_block(wide=table.open)
-        table.open = False
-        self._find_cell()
-        if row and table.cells:
-            self._end_row(table)
-
-    def _end_row(self, table: Table) -> None:
-        """End a row. A row of short cells is a line; a layout row is the content of its cells."""
-        cells, table.cells = table.cells, []
-        short = all(map(_short, cells))
-        row = table.grid.row(
-            [_place(cell) if short else Place([], cell.columns, cell.rows) for cell in cells]
-        )
-        if short:
-            table.rows.append(row)
-            return
-        self._end_rows(table)
-        for cell in cells:
-            for block in cell.blocks:
-                self._end_lines()
-                self._emit(block)
-
-    def _leave_rows(self) -> None:
-        """Keep what is in a table but in none of its cells behind the rows before it."""
-        if self._tables and not self._tables[-1].open:
-            self._end_rows(self._tables[-1])
-
-    def _end_rows(self, table: Table) -> None:
-        """Add the rows as lines. Empty cells keep the others in their columns; columns without text, which only make
-        room, are left out."""
-        self._find_cell()
-        used = sorted({at for row in table.rows for at, text in enumerate(row) if text})
-        lines = [table_line([row[at] for at in used if at < len(row)]) for row in table.rows]
-        table.rows.clear()
-        if lines := [line for line in lines if line]:
-            self._cell.lines += lines
-            self._cell.table = True
-
-    def _find_cell(self) -> None:
-        """Find the innermost open cell, which takes the text; outside of any, the document."""
-        opened = (table.cells[-1] for table in reversed(self._tables) if table.open)
-        self._cell = next(opened, self._top)
+        self._end_block(wide=self._tables.in_cell)
+        self._tables.end_cell(row)
 
 
 def _attribute(tag: str, name: str) -> str:
@@ -474,15 +353,3 @@ def _attribute(tag: str, name: str) -> str:
 def _number(tag: str, name: str, otherwise: int = 1) -> int:
     """Return the number that an attribute of a tag is."""
     return whole_number(_attribute(tag, name), otherwise)
-
-
-def _place(cell: Cell) -> Place:
-    return Place([block.text for block in cell.blocks], cell.columns, cell.rows)
-
-
-def _short(cell: Cell) -> bool:
-    """Return True if the content of a cell may be put on one line."""
-    if any(block.level or block.exact or (block.table and "\n" in block.text) for block in cell.blocks):
-        return False
-    one_line = len(cell.blocks) == 1 and "\n" not in cell.blocks[0].text
-    return one_line or sum(len(block.text) for block in cell.blocks) <= SHORT_CELL
