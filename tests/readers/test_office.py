@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,34 +11,9 @@ from memoranda.readers import detect, more, odt, ole, pptx, rtf, sheets
 from memoranda.readers.archive import Archive
 from memoranda.readers.base import Limits, Unreadable
 from memoranda.readers.body import Body, tidy
+from support.zip_members import KIND, Zipped, links
 
-RELS = "http://schemas.openxmlformats.org/package/2006/relationships"
-KIND = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 A, P, S = "urn:x/drawingml", "urn:x/presentationml", "urn:x/spreadsheetml"
-Zipped = Callable[[dict[str, str]], Path]
-
-
-@pytest.fixture
-def zipped(tmp_path: Path) -> Zipped:
-    """Writes members into a zip file."""
-
-    def write(members: dict[str, str]) -> Path:
-        path = tmp_path / "made.zip"
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
-            for name, text in members.items():
-                file.writestr(name, text)
-        return path
-
-    return write
-
-
-def links(**targets: str) -> str:
-    """A part's relations: id as `kind_number`, target."""
-    items = (
-        f'<Relationship Id="{name}" Type="{KIND}/{name.split("_")[0]}" Target="{target}"/>'
-        for name, target in targets.items()
-    )
-    return f'<Relationships xmlns="{RELS}">{"".join(items)}</Relationships>'
 
 
 def shape(text: str, place: str = "") -> str:

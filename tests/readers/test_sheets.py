@@ -2,45 +2,16 @@
 
 from __future__ import annotations
 
-import zipfile
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 from memoranda.readers import sheets, xlsx
 from memoranda.readers.archive import Archive
 from memoranda.readers.base import Limits, Unreadable
 from memoranda.readers.cells import number_format
+from support.zip_members import KIND, Zipped, links
 
-RELS = "http://schemas.openxmlformats.org/package/2006/relationships"
-KIND = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 OFFICE = "urn:oasis:names:tc:opendocument:xmlns:"
-Zipped = Callable[[dict[str, str]], Path]
-
-
-@pytest.fixture
-def zipped(tmp_path: Path) -> Zipped:
-    """Writes members into a zip file."""
-
-    def write(members: dict[str, str]) -> Path:
-        path = tmp_path / "made.zip"
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
-            for name, text in members.items():
-                file.writestr(name, text)
-        return path
-
-    return write
-
-
-def links(**targets: str) -> str:
-    """A part's relations: id as `kind_number`, target."""
-    items = (
-        f'<Relationship Id="{name}" Type="{KIND}/{name.split("_")[0]}" Target="{target}"/>'
-        for name, target in targets.items()
-    )
-    return f'<Relationships xmlns="{RELS}">{"".join(items)}</Relationships>'
 
 
 def workbook(*rows: str, formats: tuple[str, ...] = ()) -> dict[str, str]:
