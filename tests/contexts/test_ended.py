@@ -38,22 +38,22 @@ def lines(rc: Any, question: str, **fields: Any) -> list[str]:
 
 
 def test_what_holds_comes_before_the_message_of_what_ended(talk: Any) -> None:
-    told = lines(talk, "Where does Jonas live?")
-    assert MOVED in told[0]
-    (old,) = [line for line in told if "I live in Berlin" in line]
+    pieces = lines(talk, "Where does Jonas live?")
+    assert MOVED in pieces[0]
+    (old,) = [line for line in pieces if "I live in Berlin" in line]
     assert "[01 September 2026 to 29 September 2026] Jonas: " in old
 
 
 def test_what_the_message_says_beside_it_holds(talk: Any) -> None:
-    told = lines(talk, "Where does Jonas work?")
-    assert not [line for line in told if "to 29 September 2026] Jonas:" in line]
+    pieces = lines(talk, "Where does Jonas work?")
+    assert not [line for line in pieces if "to 29 September 2026] Jonas:" in line]
 
 
 def test_a_question_about_the_past_is_answered_as_of_then(talk: Any) -> None:
     before = datetime(2026, 9, 15, tzinfo=UTC)
-    told = lines(talk, "Where does Jonas live?", as_of=before)
-    assert "Berlin" in told[0]
-    assert not [line for line in told if "to 29 September 2026] Jonas:" in line]
+    pieces = lines(talk, "Where does Jonas live?", as_of=before)
+    assert "Berlin" in pieces[0]
+    assert not [line for line in pieces if "to 29 September 2026] Jonas:" in line]
 
 
 def test_a_response_quotes_what_holds(talk: Any) -> None:
@@ -68,6 +68,6 @@ def test_a_fact_that_the_asker_does_not_see_ends_nothing(talk: Any) -> None:
         lambda c: c.select("UPDATE memories SET user_id = 'eve' WHERE kind = 'fact' RETURNING id")
     ).result()
     member = talk.inner.contexts_as(Subject(user_id="jonas", role="member"))
-    told = talk.portal.call(member.context("Where does Jonas live?")).pieces
-    assert [piece for piece in told if "Berlin" in piece.text]
-    assert not [piece for piece in told if "29 September 2026] Jonas:" in piece.text]
+    pieces = talk.portal.call(member.context("Where does Jonas live?")).pieces
+    assert [piece for piece in pieces if "Berlin" in piece.text]
+    assert not [piece for piece in pieces if "29 September 2026] Jonas:" in piece.text]

@@ -56,11 +56,11 @@ def begun(http: httpx.Client) -> dict[str, str]:
     hello = asking("initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo=client)
     answer = http.post("/mcp", json=hello)
     assert answer.headers["content-type"].startswith("text/event-stream")
-    assert told(answer)["result"]["serverInfo"]["name"] == "memoranda"
+    assert message_of(answer)["result"]["serverInfo"]["name"] == "memoranda"
     return VERSION | {"mcp-session-id": answer.headers["mcp-session-id"]}
 
 
-def told(answer: httpx.Response) -> Any:
+def message_of(answer: httpx.Response) -> Any:
     """The message of an event stream that has one."""
     (line,) = [line for line in answer.text.splitlines() if line.startswith("data: {")]
     return json.loads(line.removeprefix("data: "))
@@ -69,9 +69,11 @@ def told(answer: httpx.Response) -> Any:
 def test_a_session_is_of_the_client_that_began_it(http: httpx.Client) -> None:
     session = begun(http)
     remember = asking("tools/call", name="remember", arguments={"text": "The bike is in the shed."})
-    made = told(http.post("/mcp", json=remember, headers=session))["result"]["structuredContent"]
+    made = message_of(http.post("/mcp", json=remember, headers=session))["result"]["structuredContent"]
     recall = asking("tools/call", name="recall", arguments={"query": "Where is the bike?"})
-    found = told(http.post("/mcp", json=recall, headers=session))["result"]["structuredContent"]["results"]
+    found = message_of(http.post("/mcp", json=recall, headers=session))["result"]["structuredContent"][
+        "results"
+    ]
     assert [one["id"] for one in found] == [made["id"]]
     assert http.post("/mcp", json=recall, headers=session | EVE).status_code == 404
     assert http.delete("/mcp", headers=session | EVE).status_code == 404

@@ -50,7 +50,7 @@ class Chosen(msgspec.Struct):
 
     @property
     def until(self) -> datetime | None:
-        """Until when what a message says held; None if it may still hold."""
+        """Until when what a message says was valid; None if it may still be."""
         return None if self.ended is None else self.ended.at
 
     @property

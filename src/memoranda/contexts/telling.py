@@ -74,8 +74,8 @@ def excerpt(text: str, question: str) -> str:
 
 
 def memory_text(memory: Memory, until: datetime | None = None) -> str:
-    """Return a memory on one line: a message with its time and speaker if known, and until when what it says held; a
-    fact with the time since when, and until when, it is valid; a standing instruction without."""
+    """Return a memory on one line: a message with its time and speaker if known, and until when what it says was
+    valid; a fact with the time since when, and until when, it is valid; a standing instruction without."""
     if memory.kind == "message":
         return spoken(memory_speaker(memory), memory.content, memory.occurred_at, until)
     if memory.kind != "fact" or is_standing(memory):
@@ -93,7 +93,7 @@ def since(memory: Memory) -> datetime:
 
 
 def spoken(who: str | None, text: str, at: datetime, until: datetime | None = None) -> str:
-    """Return a message on one line: day, or days from which and until which it held, speaker, text."""
+    """Return a message on one line: day, or days from which and until which it was valid, speaker, text."""
     end = "" if until is None else f" to {until.astimezone(UTC):%d %B %Y}"
     day = f"[{at.astimezone(UTC):%d %B %Y}{end}]"
     return f"{day} {line(who)}: {line(text)}" if who else f"{day} {line(text)}"

@@ -168,7 +168,7 @@ def level_of(probability: float) -> EvidenceLevel:
 
 
 def _of_others(question: str, results: Sequence[Result]) -> NDArray[np.bool_]:
-    """Return which results are of somebody else than the speakers that the question names: said by others, or without
+    """Return which results are of other speakers than those that the question names: said by others, or without
     a speaker, as facts are, and without such a name."""
     match = speaker_match(question, [result.speaker for result in results])
     named = {result.speaker for result, one in zip(results, match, strict=True) if one > 0}
