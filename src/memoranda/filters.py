@@ -6,7 +6,8 @@ Attribute names that begin with `$` are the record's own (`$kind`, `$session_id`
 `$seq`, `$tags`, ...); all others are top-level metadata keys.
 
 The meaning, for every backend:
-- `eq`/`in` compare by type and value: `1 == 1.0`, but `1 != "1"` and `True != 1`.
+- `eq`/`in` compare by type and value: `1 == 1.0`, but `1 != "1"` and `True != 1`. Numbers are 64-bit floats: two beyond
+  2^53 may be equal that differ; store longer ids as strings.
 - A missing key equals only `None`, so `eq None` finds rows without the key, and `ne`/`nin` are the
   exact negations of `eq`/`in`: a missing key is "not equal" to any value.
 - `gt gte lt lte` compare numbers with numbers and strings with strings (by code point); any other
