@@ -16,7 +16,7 @@ from memoranda.app.blocking import BlockingMemoranda
 from memoranda.errors import EmbedderUnavailable, Forbidden, InvalidInput
 from memoranda.indexes.vector import Index
 from memoranda.storage.sql import Connection
-from memoranda.store.index_batches import changed_page
+from memoranda.store.index_batches import changed_page, replay
 from memoranda.store.index_checks import check_filled
 from memoranda.store.index_sync import Mirror
 from memoranda.types import Subject
@@ -246,7 +246,7 @@ def test_a_mirror_takes_changes_of_rows_it_has_already(tmp_path: Path) -> None:
         index: Index = rc.inner._moves._open_index("memory:?engine=float", core.embedder)
         mirror = Mirror(index, core.store.space)
         core.store.derived.begin_mirror(mirror)
-        assert core.store.derived.replay(index, core.store.space, "default", 0) == 1
+        assert replay(core.store.db, index, core.store.space, "default", 0) == 1
         rc.memories.update(first.memory.id, content="basalt")
         rc.memories.add("cedar")
         assert check_filled(core.store.derived, mirror) == 2

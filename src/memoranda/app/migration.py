@@ -17,6 +17,7 @@ from memoranda.errors import Conflict, EmbedderUnavailable
 from memoranda.indexes.vector.base import Index
 from memoranda.providers.embeddings.base import Embedder
 from memoranda.store.core import MOVE_JOB, Core
+from memoranda.store.index_batches import replay
 from memoranda.store.index_checks import check_filled
 from memoranda.store.index_sync import Mirror
 from memoranda.store.jobs import REMODEL_JOB, Postponed, Run
@@ -99,7 +100,7 @@ class Moves:
             await threads.run(store.derived.begin_mirror, mirror)
             filled = 0
             for tenant in await threads.run(store.derived.tenants):
-                filled += await threads.run(store.derived.replay, mirror.index, mirror.space, tenant, 0)
+                filled += await threads.run(replay, store.db, mirror.index, mirror.space, tenant, 0)
                 await run.report(filled if embedder is None else run.done, run.total)
             old, vectors = await self._switch_when_settled(run, mirror, embedder)
         except BaseException:

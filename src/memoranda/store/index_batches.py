@@ -1,21 +1,61 @@
-"""Pages of rows that changed after a revision, for an index."""
+"""Replaying rows that changed after a revision into an index, page by page."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memoranda.indexes.keyword.base import Words
 from memoranda.indexes.vector.base import Index
-from memoranda.storage.sql.base import Connection
+from memoranda.storage.sql.base import Connection, Database
 from memoranda.store.changes import Put, vector_batch, word_docs
 from memoranda.store.rows import Record, newer_than
 from memoranda.text.json import compact_json
 
 PAGE = 1_000
+
+
+def replay(db: Database, index: Index | Words, space: int | None, tenant: str, since: int) -> int:
+    """Put one tenant's rows changed after `since` into an index, one page per transaction; return the rows put.
+    `space` is the vector space, None for the keyword index."""
+    count = after = 0
+    while True:
+        page = _replay_page(db, index, space, tenant, since, after)
+        count += len(page)
+        if len(page) < PAGE:
+            return count
+        after = page[-1].row.seq
+
+
+def _replay_page(
+    db: Database, index: Index | Words, space: int | None, tenant: str, since: int, after: int
+) -> Sequence[Put]:
+    def read(c: Connection) -> tuple[list[int], list[Put]]:
+        gone = [] if after else [int(seq) for (seq,) in c.all("removals_after", [tenant, since])]
+        return gone, changed_page(c, tenant, space, since, after)
+
+    def take(index: Any, changes: tuple[list[int], list[Put]]) -> None:
+        gone, page = changes
+        if gone:
+            index.remove(tenant, gone)
+        if page and space is None:
+            put_words(index, tenant, page)
+        elif page:
+            put_vectors(index, tenant, page)
+
+    if not index.inside:
+        return db.write(read, lambda changes: take(index, changes), tenant).result()[1]
+
+    def whole(c: Connection) -> tuple[list[int], list[Put]]:
+        changes = read(c)
+        take(index.within(c), changes)
+        return changes
+
+    return db.write(whole, tenant=tenant).result()[1]
 
 
 def changed_page(c: Connection, tenant: str, space: int | None, since: int, after: int) -> list[Put]:

@@ -19,7 +19,6 @@ import logging
 import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import msgspec
 
@@ -29,7 +28,7 @@ from memoranda.indexes.keyword.base import Words
 from memoranda.indexes.vector.base import Index
 from memoranda.storage.sql.base import Connection, Database
 from memoranda.store.changes import Applied, Put
-from memoranda.store.index_batches import PAGE, changed_page, put_vectors, put_words, with_vectors
+from memoranda.store.index_batches import put_vectors, put_words, replay, with_vectors
 from memoranda.text.json import compact_json
 
 log = logging.getLogger("memoranda.store")
@@ -462,7 +461,7 @@ class Derived:
         if since < rev:
             space = None if side == "words" else self.space
             for (tenant,) in self.db.read(lambda c: c.all("changed_tenants", [since])):
-                count += self.replay(index, space, tenant, since)
+                count += replay(self.db, index, space, tenant, since)
         self.db.write(lambda c: self._last(c, rev), lambda last: self._caught_up(side, last)).result()
         if side in self._filling and side not in self.behind:
             filled = [f"filling.{side}", self._filling.pop(side)]  # unless another process fills it now
@@ -474,43 +473,6 @@ class Derived:
             self.db.write(lambda c: index.within(c).clear()).result()
         else:
             self.db.write(lambda c: None, lambda _: index.clear()).result()
-
-    def replay(self, index: Index | Words, space: int | None, tenant: str, since: int) -> int:
-        """Put one tenant's rows changed after `since` into an index, one page per transaction; return the rows put.
-        `space` is the vector space, None for the keyword index."""
-        count = after = 0
-        while True:
-            page = self._one_page(index, tenant, space, since, after)
-            count += len(page)
-            if len(page) < PAGE:
-                return count
-            after = page[-1].row.seq
-
-    def _one_page(
-        self, index: Index | Words, tenant: str, space: int | None, since: int, after: int
-    ) -> Sequence[Put]:
-        def read(c: Connection) -> tuple[list[int], list[Put]]:
-            gone = [] if after else [int(seq) for (seq,) in c.all("removals_after", [tenant, since])]
-            return gone, changed_page(c, tenant, space, since, after)
-
-        def take(index: Any, changes: tuple[list[int], list[Put]]) -> None:
-            gone, page = changes
-            if gone:
-                index.remove(tenant, gone)
-            if page and space is None:
-                put_words(index, tenant, page)
-            elif page:
-                put_vectors(index, tenant, page)
-
-        if not index.inside:
-            return self.db.write(read, lambda changes: take(index, changes), tenant).result()[1]
-
-        def whole(c: Connection) -> tuple[list[int], list[Put]]:
-            changes = read(c)
-            take(index.within(c), changes)
-            return changes
-
-        return self.db.write(whole, tenant=tenant).result()[1]
 
     def _last(self, c: Connection, rev: int) -> int:
         """Return the revision up to which everything is replayed: the last one, unless other processes write too."""
