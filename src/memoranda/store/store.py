@@ -345,17 +345,17 @@ class Store:
             into = self._space(model)
             if not ready or into is None:
                 return 0
-            count = 0
-            for item in ready:
-                c.run("drop_embeddings", [tenant, into, item.seq])
-                c.many(
-                    "add_embedding",
-                    [
-                        (tenant, into, item.seq, number, start, stop, text_hash, blob(vector))
-                        for number, (start, stop, text_hash, vector) in enumerate(item.parts)
-                    ],
-                )
-                count += c.run("settle_embedding", [tenant, into, item.seq])
+            seqs = compact_json([item.seq for item in ready])
+            c.run("drop_embeddings", [tenant, into, seqs])
+            c.many(
+                "add_embedding",
+                [
+                    (tenant, into, item.seq, number, start, stop, text_hash, blob(vector))
+                    for item in ready
+                    for number, (start, stop, text_hash, vector) in enumerate(item.parts)
+                ],
+            )
+            count = c.run("settle_embeddings", [tenant, into, seqs])
             if into != self.space:
                 mirror = self.derived.mirror
                 if mirror is None or mirror.space != into:

@@ -250,7 +250,7 @@ class Writing:
         if not self._ready(draft):
             applied.pending[tenant] += c.run("add_pending", [tenant, space, seq])
             return
-        if c.run("settle_embedding", [tenant, space, seq]):
+        if c.run("settle_embeddings", [tenant, space, compact_json([seq])]):
             applied.pending[tenant] -= 1
         c.many(
             "add_embedding",

@@ -96,7 +96,7 @@ INSERT INTO embeddings (tenant_id, space, seq, part, start, stop, text_hash, vec
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: drop_embeddings
-DELETE FROM embeddings WHERE tenant_id = ? AND space = ? AND seq = ?
+DELETE FROM embeddings WHERE tenant_id = ? AND space = ? AND seq IN (SELECT value FROM {seqs ?} wanted)
 
 -- name: drop_all_embeddings
 DELETE FROM embeddings WHERE tenant_id = ? AND seq = ?
@@ -127,8 +127,8 @@ WHERE u.tenant_id = ? AND u.space = ? AND u.seq > ? ORDER BY u.seq LIMIT ?
 -- name: pending_among
 SELECT seq FROM unembedded WHERE tenant_id = ? AND space = ? AND seq IN (SELECT value FROM {seqs ?} wanted)
 
--- name: settle_embedding
-DELETE FROM unembedded WHERE tenant_id = ? AND space = ? AND seq = ?
+-- name: settle_embeddings
+DELETE FROM unembedded WHERE tenant_id = ? AND space = ? AND seq IN (SELECT value FROM {seqs ?} wanted)
 
 -- name: count_pending
 SELECT tenant_id, count(*) FROM unembedded WHERE space = ? GROUP BY tenant_id
