@@ -32,6 +32,7 @@ from memoranda.errors import (
 from memoranda.providers.embeddings.base import Embedded, Embedder, Span, Task
 from memoranda.providers.embeddings.hash import HashEmbedder
 from memoranda.storage.sql import Connection, Database
+from memoranda.store import index_sync
 from memoranda.types import SearchResult
 from support import live_files
 from support.live_files import holding
@@ -720,6 +721,29 @@ def test_an_index_left_behind_is_whole_after_a_restart(home: Any, monkeypatch: p
             )
 
 
+def test_words_are_put_once_when_their_vectors_come_later(
+    rc: BlockingMemoranda, memories: BlockingMemories, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = rc.inner.core.store
+    seen: list[int] = []
+    put = type(store.words).put
+
+    def counting(words: Any, tenant: str, docs: Any) -> None:
+        seen.extend(doc.seq for doc in docs)
+        put(words, tenant, docs)
+
+    monkeypatch.setattr(type(store.words), "put", counting)
+    rc.observe(
+        [{"role": "user", "content": f"The heron of pond {n} is grey."} for n in range(70)], channel_id="pond"
+    )
+    settled(rc)
+    assert not store.pending_rows("default", store.space, 1)
+    assert len(seen) == len(set(seen)) == 70
+    agree(rc)
+    found = memories.search("heron of pond 33", mode="words", kinds=["message"]).results
+    assert found[0].memory.content == "The heron of pond 33 is grey."
+
+
 def test_a_rebuild_changes_no_answer(rc: BlockingMemoranda, memories: BlockingMemories) -> None:
     memories.add_many(texts(200))
     before = answers(memories)
@@ -746,7 +770,7 @@ def test_a_rebuild_that_is_interrupted_after_a_write_is_finished_later(
                 raise KeyboardInterrupt
 
             with monkeypatch.context() as patch:
-                patch.setattr(derived, "replay", interrupted)
+                patch.setattr(index_sync, "replay", interrupted)
                 with pytest.raises(KeyboardInterrupt):
                     derived.catch_up(side, 0, clear=True)
         assert marked == ["index", "words"]

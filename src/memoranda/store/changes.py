@@ -24,10 +24,12 @@ class Outcome(msgspec.Struct):
 
 
 class Put(msgspec.Struct):
-    """A row for the indexes: its vectors by part; without vectors, the vector index removes an outdated row."""
+    """A row for the indexes: its vectors by part; without vectors, the vector index removes an outdated row. `reworded`
+    is False if only the vectors are new, which the keyword index need not know."""
 
     row: Record
     vectors: list[NDArray[np.float32]]
+    reworded: bool = True
 
 
 class Applied(msgspec.Struct):
@@ -68,6 +70,11 @@ class Settled(msgspec.Struct):
     seq: int
     text_key: str
     parts: list[tuple[int, int, str, NDArray[np.float32]]]
+
+    @property
+    def vectors(self) -> list[NDArray[np.float32]]:
+        """The vectors by part."""
+        return [vector for _, _, _, vector in self.parts]
 
 
 def text_key(row: Record) -> str:

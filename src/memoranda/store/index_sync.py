@@ -538,4 +538,5 @@ def _to_words(words: Words, applied: Applied) -> None:
     for tenant, seqs in applied.removed.items():
         words.remove(tenant, seqs)
     for tenant, puts in applied.puts.items():
-        put_words(words, tenant, puts)
+        if reworded := [put for put in puts if put.reworded]:
+            put_words(words, tenant, reworded)

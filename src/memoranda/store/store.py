@@ -360,16 +360,14 @@ class Store:
                 mirror = self.derived.mirror
                 if mirror is None or mirror.space != into:
                     return len(ready)
-                applied.mirrored[tenant] = [
-                    Put(rows[item.seq], [vector for _, _, _, vector in item.parts]) for item in ready
-                ]
+                applied.mirrored[tenant] = [Put(rows[item.seq], item.vectors) for item in ready]
                 return len(ready)
             first = self._writing(c, tenant, applied).draw(len(ready))
             revs = {item.seq: first + i for i, item in enumerate(ready)}
             c.many("set_rev", [(rev, tenant, seq) for seq, rev in revs.items()])
             applied.pending[tenant] = -count
             applied.puts[tenant] = [
-                Put(rows[item.seq]._replace(rev=revs[item.seq]), [vector for _, _, _, vector in item.parts])
+                Put(rows[item.seq]._replace(rev=revs[item.seq]), item.vectors, reworded=False)
                 for item in ready
             ]
             return len(ready)
