@@ -1,6 +1,6 @@
 """How long changes hold the one thread that writes: every list and every unbounded thing at a size that hurts.
 
-    python benchmarks/holds.py [--scale 1.0] [--cpu] [--database URL] [--only NAME ...]
+    python benchmarks/holds.py [--scale 1.0] [--cpu] [--database URL] [--index URL] [--only NAME ...]
 
 Each case does one thing and prints for how long it took, and for how long its longest change, and its longest
 transaction with the commit and what follows in the indexes, held the writer. Nobody else writes meanwhile. Ends with 1
@@ -280,10 +280,11 @@ async def measured(house: House, case: Case) -> tuple[float, float, float]:
     return spent, longest, holds.transactions.longest
 
 
-async def run(scale: float, only: list[str], database: str | None) -> bool:
+async def run(scale: float, only: list[str], urls: dict[str, str | None]) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         settings: dict[str, Any] = {"embedder": {"url": "hash:384"}, "sessions": {"summarize": False}}
-        rc = await Memoranda.open(folder, **settings, **({"database": {"url": database}} if database else {}))
+        settings |= {part: {"url": url} for part, url in urls.items() if url}
+        rc = await Memoranda.open(folder, **settings)
         house, slow = House(rc, scale), False
         print("| what | s | longest change, ms | longest transaction, ms |\n|---|--:|--:|--:|")
         for name, (says, case) in CASES.items():
@@ -304,10 +305,11 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=list(CASES), default=[])
     parser.add_argument("--cpu", action="store_true")
     parser.add_argument("--database", help="of PostgreSQL; SQLite without it")
+    parser.add_argument("--index", help="URL of the vector index")
     args = parser.parse_args()
     if args.cpu:
         group.perf_counter = time.thread_time  # type: ignore[attr-defined]
-    sys.exit(asyncio.run(run(args.scale, args.only, args.database)))
+    sys.exit(asyncio.run(run(args.scale, args.only, {"database": args.database, "index": args.index})))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import pytest
 
 import memoranda
 from memoranda.app import maintenance
+from memoranda.storage.sql import Database
 from memoranda.store import index_sync
 from support.waiting import until
 
@@ -105,14 +106,14 @@ def test_a_first_fill_that_is_interrupted_is_finished_at_the_next_start(
     with process(postgres_url, index={"url": "memory:"}, words={"url": "tantivy:"}) as own:
         own.memories.add_many([f"amber {n}" for n in range(20)])
     for side in ("vectors", "words"):
-        replay = index_sync.Derived.replay
+        replay = index_sync.replay
 
         def interrupted(*arguments: Any, side: str = side, replay: Any = replay) -> int:
             space = arguments[2]
             return interrupt() if (space is None) == (side == "words") else replay(*arguments)
 
         with monkeypatch.context() as patch:
-            patch.setattr(index_sync.Derived, "replay", interrupted)
+            patch.setattr(index_sync, "replay", interrupted)
             with pytest.raises(RuntimeError, match="interrupted"):
                 process(postgres_url)
     with process(postgres_url) as opened:
@@ -126,10 +127,11 @@ def test_a_rebuild_of_an_index_in_the_database_is_finished_at_the_next_start(
         opened.memories.add_many([f"amber {n}" for n in range(20)])
         derived = opened.inner.core.store.derived
         monkeypatch.setattr(derived, "repair", dict)  # as if the process died
-        monkeypatch.setattr(derived, "replay", interrupt)
         for side in ("index", "words"):
-            with pytest.raises(RuntimeError, match="interrupted"):
-                derived.catch_up(side, 0, clear=True)
+            with monkeypatch.context() as patch:
+                patch.setattr(index_sync, "replay", interrupt)
+                with pytest.raises(RuntimeError, match="interrupted"):
+                    derived.catch_up(side, 0, clear=True)
     with process(postgres_url) as opened:
         has_all(opened, 20)
 
@@ -141,16 +143,18 @@ def test_a_process_that_has_filled_an_index_leaves_the_record_of_another_that_fi
         one.memories.add("amber")
         first, second = (opened.inner.core.store.derived for opened in (one, two))
         monkeypatch.setattr(second, "repair", dict)
-        monkeypatch.setattr(second, "replay", interrupt)
-        replay = first.replay
+        replay = index_sync.replay
 
-        def meanwhile(*arguments: Any) -> int:
+        def meanwhile(db: Database, index: Any, *arguments: Any) -> int:
+            if index is second.words:
+                interrupt()
             with pytest.raises(RuntimeError, match="interrupted"):
                 second.catch_up("words", 0, clear=True)
-            return int(replay(*arguments))
+            return replay(db, index, *arguments)
 
-        monkeypatch.setattr(first, "replay", meanwhile)
-        first.catch_up("words", 0, clear=True)
+        with monkeypatch.context() as patch:
+            patch.setattr(index_sync, "replay", meanwhile)
+            first.catch_up("words", 0, clear=True)
         assert filling(one) == [("filling.words",)]
     with process(postgres_url) as opened:
         has_all(opened, 1)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from memoranda.clock import now_micros
 from memoranda.store.steps import CHARS, DRAFTS, REFS, parted, weight
-from memoranda.store.validation import MOST_REFS, Bounds, Draft, draft
+from memoranda.store.validation import MOST_REFS, Bounds, Draft, Part, draft
 from memoranda.types import NewMemory, Subject
 
 
@@ -33,6 +35,14 @@ def test_texts_at_their_limit_are_divided() -> None:
     parts = list(parted(drafts, weight, DRAFTS))
     assert [len(some) for some in parts] == [1] * 10
     assert weight(drafts[0]) > len(drafts[0].row.content) / CHARS - 1
+
+
+def test_vectors_of_an_index_that_takes_few_at_once_are_divided() -> None:
+    part = Part(0, 4, "text", "hash")
+    drafts = [replace(made(), parts=[part] * n) for n in (1, 2, 1, 8, 3)]
+    parts = list(parted(drafts, lambda one: weight(one, 4), DRAFTS))
+    assert [[len(one.parts) for one in some] for some in parts] == [[1, 2, 1], [8], [3]]
+    assert list(parted(drafts, weight, DRAFTS)) == [drafts]
 
 
 def test_everything_comes_once_and_in_order() -> None:

@@ -30,7 +30,7 @@ from memoranda.store.core import Core
 from memoranda.store.ingest import FILES
 from memoranda.store.jobs import CANCELLED, FILES_LANE, Postponed, Run
 from memoranda.store.rows import Record
-from memoranda.store.steps import CHARS, DRAFTS, ROWS, parted
+from memoranda.store.steps import CHARS, DRAFTS, ROWS, parted, vectors_weight
 from memoranda.store.validation import Draft
 from memoranda.text import semantic
 from memoranda.text.json import compact_json
@@ -129,7 +129,7 @@ class Pipeline:
         ):
             await self.removal.clear(run.tenant, row.store_id, row.seq)
         at = 0
-        for some in parted(places, _weight, BATCH):
+        for some in parted(places, partial(self._weight, embedder), BATCH):
             drafts = self._drafts(run.tenant, row, document, some, at, chunking)
             along = partial(self._along, run, row, document, places, range(at, at + len(some)))
             await self.core.ingest.write_with(run.tenant, drafts, embedder, along)
@@ -315,16 +315,18 @@ class Pipeline:
             lambda c: attached_of(c, run.tenant, store_id, [file_id]), run.tenant
         ).get(file_id)
 
+    def _weight(self, embedder: Embedder, place: ChunkPlace) -> float:
+        """Return how many rows of ordinary size a chunk counts as, see `store.steps`."""
+        windows = 1 + place.tokens // embedder.max_tokens
+        return max(
+            1, (place.end - place.start) / CHARS, vectors_weight(windows, self.core.store.derived.put_limit)
+        )
+
     def _seqs(self, tenant: str, attached: int, first: int) -> list[int]:
         rows = self.core.store.db.read(
             lambda c: c.all("chunks_from", [tenant, attached, first, ROWS]), tenant
         )
         return [int(seq) for (seq,) in rows]
-
-
-def _weight(place: ChunkPlace) -> float:
-    """Return how many rows of ordinary size a chunk counts as, see `store.steps`."""
-    return max(1, (place.end - place.start) / CHARS)
 
 
 def _with_metadata(metadata: str, row: Record) -> Record:

@@ -24,19 +24,20 @@ def replay(db: Database, index: Index | Words, space: int | None, tenant: str, s
     `space` is the vector space, None for the keyword index."""
     count = after = 0
     while True:
-        page = _replay_page(db, index, space, tenant, since, after)
+        limit = min(PAGE, index.put_limit or PAGE) if isinstance(index, Index) else PAGE
+        page = _replay_page(db, index, space, tenant, since, after, limit)
         count += len(page)
-        if len(page) < PAGE:
+        if len(page) < limit:
             return count
         after = page[-1].row.seq
 
 
 def _replay_page(
-    db: Database, index: Index | Words, space: int | None, tenant: str, since: int, after: int
+    db: Database, index: Index | Words, space: int | None, tenant: str, since: int, after: int, limit: int
 ) -> Sequence[Put]:
     def read(c: Connection) -> tuple[list[int], list[Put]]:
         gone = [] if after else [int(seq) for (seq,) in c.all("removals_after", [tenant, since])]
-        return gone, changed_page(c, tenant, space, since, after)
+        return gone, changed_page(c, tenant, space, since, after, limit)
 
     def take(index: Any, changes: tuple[list[int], list[Put]]) -> None:
         gone, page = changes
@@ -58,10 +59,12 @@ def _replay_page(
     return db.write(whole, tenant=tenant).result()[1]
 
 
-def changed_page(c: Connection, tenant: str, space: int | None, since: int, after: int) -> list[Put]:
-    """Return the tenant's next rows changed after revision `since`, by seq, beyond seq `after`, with their vectors of
-    `space` unless that is None."""
-    rows = newer_than(c, tenant, since, after, PAGE)
+def changed_page(
+    c: Connection, tenant: str, space: int | None, since: int, after: int, limit: int = PAGE
+) -> list[Put]:
+    """Return the tenant's next `limit` rows changed after revision `since`, by seq, beyond seq `after`, with their
+    vectors of `space` unless that is None."""
+    rows = newer_than(c, tenant, since, after, limit)
     return [Put(row, []) for row in rows] if space is None else with_vectors(c, tenant, space, rows)
 
 

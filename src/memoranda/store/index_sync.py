@@ -95,6 +95,12 @@ class Derived:
         """The number of the vector space of the vector index."""
         return self.live.space
 
+    @property
+    def put_limit(self) -> int | None:
+        """The most vectors that one transaction should put; None: any number."""
+        indexes = [self.index] if self.mirror is None else [self.index, self.mirror.index]
+        return min((index.put_limit for index in indexes if index.put_limit), default=None)
+
     def index_of(self, side: str) -> Index | Words:
         """The index of a side: `index` or `words`."""
         return self.index if side == "index" else self.words

@@ -18,7 +18,7 @@ from memoranda.providers.embeddings.base import Embedder, Span
 from memoranda.store.changes import Outcome, Settled, text_key
 from memoranda.store.retrieval.pending import Vectors
 from memoranda.store.rows import ITEM, TEXT_SEPARATOR, Record, header, searched_text
-from memoranda.store.steps import DRAFTS, parted, weight
+from memoranda.store.steps import DRAFTS, parted
 from memoranda.store.store import Along, Store
 from memoranda.store.usage import Cost, Ledger
 from memoranda.store.validation import GIVEN, NUMERIC, Bounds, Draft, Part, changed, check_vector, draft
@@ -74,7 +74,7 @@ class Ingest:
         for at in range(0, len(drafts), BATCH):
             batch = drafts[at : at + BATCH]
             await self.prepare(tenant, batch)
-            for some in parted(batch, weight, DRAFTS):
+            for some in parted(batch, self.store.weight, DRAFTS):
                 done: list[Outcome] = await self.threads.result(self.store.put(some))
                 outcomes.extend(done)
         return outcomes
@@ -219,11 +219,10 @@ class Ingest:
         embedder = embedder or self.embedder
         drafts = await self._embedded(tenant, rows, EMBED, reuse=reuse, embedder=embedder)
         self.ledger.note(tenant, EMBED, Cost(operations=len(drafts)))
-        return (
-            await self.threads.result(self.store.settle(tenant, _settled(drafts), embedder.model))
-            if drafts
-            else 0
-        )
+        settled = 0
+        for some in parted(drafts, self.store.weight, DRAFTS):
+            settled += await self.threads.result(self.store.settle(tenant, _settled(some), embedder.model))
+        return settled
 
     async def embed_first(self, tenant: str, rows: Sequence[Record], purpose: str) -> Vectors:
         """Return the vectors of rows that are not embedded yet, by seq, each (windows, dim); none if the model does not

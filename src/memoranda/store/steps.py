@@ -19,10 +19,16 @@ REFS = 20
 """Characters of text, and sources, that weigh as much as a row."""
 
 
-def weight(draft: Draft) -> float:
-    """Return the cost of writing a draft, in rows of ordinary size."""
+def weight(draft: Draft, put_limit: int | None = None) -> float:
+    """Return the cost of writing a draft, in rows of ordinary size. `put_limit` is that of the vector index."""
     row = draft.row
-    return max(1, len(row.content) / CHARS + row.source_refs.count(",") / REFS)
+    refs = row.source_refs.count(",")
+    return max(1, len(row.content) / CHARS + refs / REFS, vectors_weight(len(draft.parts), put_limit))
+
+
+def vectors_weight(vectors: int, put_limit: int | None) -> float:
+    """Return the cost of putting vectors, in rows of ordinary size."""
+    return vectors * DRAFTS / put_limit if put_limit else 0.0
 
 
 def parted(items: Sequence[T], weigh: Callable[[T], float], most: float) -> Iterator[Sequence[T]]:

@@ -22,6 +22,7 @@ from memoranda.store.changes import Applied, Outcome, Put, Settled, blob, text_k
 from memoranda.store.index_sync import Derived, Live, Mirror
 from memoranda.store.jobs import OPERATOR_TENANT, REMODEL_JOB, REMODEL_KEY
 from memoranda.store.rows import CHUNK, Record, fetch, fetch_ids, newer_than
+from memoranda.store.steps import weight
 from memoranda.store.transaction import Cascade, Edit, Spaces, Writing, known_texts
 from memoranda.store.validation import Draft
 from memoranda.text.json import compact_json
@@ -332,6 +333,10 @@ class Store:
         if model == self.model:
             return self.space
         return self.next_space if model == self.next_model else None
+
+    def weight(self, draft: Draft) -> float:
+        """Return the cost of writing a draft now, in rows of ordinary size."""
+        return weight(draft, self.derived.put_limit)
 
     def settle(self, tenant: str, embedded: Sequence[Settled], model: str) -> Future[int]:
         """Store vectors that `model` made for rows written before. Rows that were changed or removed meanwhile are left

@@ -55,7 +55,7 @@ from memoranda.memories.transfer import (
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.ids import listed
-from memoranda.store.steps import DRAFTS, parted, weight
+from memoranda.store.steps import DRAFTS, parted
 from memoranda.store.validation import Draft, keyed
 from memoranda.types import Subject
 from memoranda.validation import decode
@@ -285,7 +285,7 @@ class Restoring:
         if fresh:
             await self._prove(fresh)
             await self._core.ingest.prepare(self._tenant, fresh)
-            for some in parted(fresh, weight, DRAFTS):
+            for some in parted(fresh, self._core.store.weight, DRAFTS):
                 self.report.count("memory", await self._put(some))
 
     def _new_memories(self, drafts: Sequence[Draft]) -> tuple[list[Draft], int]:
@@ -355,6 +355,7 @@ class Restoring:
             return
         drafts = await self._core.threads.run(chunk_drafts, self._core, self._tenant, self._header, ours)
         await self._core.ingest.prepare(self._tenant, drafts)
+        weight = self._core.store.weight
         for some in parted([*zip(drafts, ours, strict=True)], lambda chunk: weight(chunk[0]), DRAFTS):
             along = partial(place_chunks, self._tenant, [place for _, place in some])
             put = self._core.store.put([draft for draft, _ in some], along)

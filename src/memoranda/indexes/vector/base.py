@@ -81,6 +81,11 @@ class Index(ABC):
     """True if other processes write to it too: its watermark then says nothing about their changes."""
 
     @property
+    def put_limit(self) -> int | None:
+        """The most vectors that one transaction should put, so that others need not wait long; None: any number."""
+        return None
+
+    @property
     def identity(self) -> str:
         """The location of its vectors, by which the rows' database records which index is in step."""
         return type(self).__name__

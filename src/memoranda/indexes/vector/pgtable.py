@@ -235,6 +235,11 @@ class Table:
         """True if there are enough rows for an approximate index, and it is configured."""
         return self._options.index != "none" and self.rows >= self._options.build_at
 
+    @property
+    def inserts_slowly(self) -> bool:
+        """True if each new vector is inserted into a graph, also into one that is being built."""
+        return self._options.index == "hnsw" and (self.built or self._builder is not None)
+
     def grew(self, rows: int) -> None:
         """Add to the row count, and start building the index if there are enough rows."""
         self.rows += rows

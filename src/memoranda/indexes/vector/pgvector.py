@@ -25,6 +25,8 @@ from memoranda.storage.sql.pgbinary import Binary, ints, vector, vectors
 T = TypeVar("T")
 CHUNK = 500
 """Rows of one INSERT. The server runs one while the next is encoded."""
+GRAPH_PUTS = 64
+"""Vectors that one transaction should insert into the graph of an HNSW index."""
 REMEMBERED_SECONDS = 60.0
 """Seconds for which a scope is remembered as large; it only chooses between two ways to the same result."""
 REMEMBERED = 10_000
@@ -74,6 +76,11 @@ class PgvectorIndex(InPostgres, Index):
     def identity(self) -> str:
         database = "" if self.inside else f"{self._database.address.shown} "
         return f"pgvector {database}{self._open_table.name}"
+
+    @property
+    def put_limit(self) -> int | None:
+        """Each vector is inserted into the graph, if there is one, which takes a millisecond or more."""
+        return GRAPH_PUTS if self._open_table.inserts_slowly else None
 
     # --- transactions ------------------------------------------------------------------------------
 
