@@ -394,6 +394,17 @@ def test_an_open_session_of_the_channel_is_continued(garden: Any) -> None:
     assert "recent" not in past.parts
 
 
+def test_a_users_own_open_session_of_the_channel_is_continued(garden: Any) -> None:
+    for user in ("mara", "bob"):
+        said = [{"content": f"{user} has the key"}]
+        garden.rc.sessions_as(garden.by(user)).observe(said, channel_id="keys")
+        made = garden.context("Who has it?", user=user, channel_id="keys")
+        assert made.parts["recent"].text == f"Recent messages:\n{user}: {user} has the key"
+    assert "recent" not in garden.context("Who has it?", user="eve", channel_id="keys").parts
+    garden.rc.sessions_as(garden.by()).observe([{"content": "the key is lost"}], channel_id="keys")
+    assert garden.context("Who has it?", user="mara", channel_id="keys").parts["recent"].text.endswith("lost")
+
+
 def test_facts_carry_their_dates_and_a_message_is_not_told_beside_its_fact(garden: Any) -> None:
     (said,) = garden.say("I am afraid of the old bridge.")
     garden.memories.add("Mara lives in Bonn", kind="fact", user_id="mara", occurred_at=MAY)

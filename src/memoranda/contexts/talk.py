@@ -10,6 +10,7 @@ from memoranda.clock import micros, now_micros
 from memoranda.contexts.values import ContextQuery, Said
 from memoranda.sessions.records import MessageRow, SessionRow, message_page, sees, session_of
 from memoranda.storage.sql.base import Connection
+from memoranda.store.access import sees_all
 from memoranda.store.core import Core
 from memoranda.types import MACHINES, Subject
 
@@ -55,11 +56,15 @@ def continued(core: Core, subject: Subject, asked: ContextQuery) -> ContextQuery
 def _session(c: Connection, subject: Subject, asked: ContextQuery) -> SessionRow | None:
     if asked.session_id:
         session = session_of(c, subject.tenant_id, asked.session_id)
-    else:
-        columns = c.one("session_before", [subject.tenant_id, asked.channel_id, now_micros(), 0, None])
-        session = None if columns is None else SessionRow._make(columns)
-        session = session if session is not None and session.status == "open" else None
-    return session if session is not None and sees(subject, session) else None
+        return session if session is not None and sees(subject, session) else None
+    place, shared, own = [subject.tenant_id, asked.channel_id, now_micros()], (0, None), (1, subject.user_id)
+    rows = [
+        c.one("session_before", [*place, *kind])
+        for kind in ([shared] if sees_all(subject) else [shared, own])
+    ]
+    sessions = [SessionRow._make(row) for row in rows if row is not None]
+    seen = [session for session in sessions if session.status == "open" and sees(subject, session)]
+    return max(seen, key=lambda session: session.ended_at, default=None)
 
 
 def _said(row: MessageRow) -> Said | None:
