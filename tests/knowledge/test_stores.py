@@ -717,6 +717,17 @@ def test_several_stores_are_searched_as_one(shelf: Any) -> None:
     assert {hit.vector_store_id for hit in shelf.search(third, "heron").data} == {third}
 
 
+def test_evidence_counts_the_name_of_the_file(shelf: Any) -> None:
+    made = shelf.store(*BIRDS).id
+    shelf.attach(made, "All is quiet here.", "meadow-report.txt")
+    found = shelf.search(made, "meadow report")
+    assert found.data[0].filename == "meadow-report.txt"
+    assert found.evidence == "strong"
+    questions = shelf.store().id
+    shelf.attach(questions, "Which bird is rare?", "woodcock.txt")
+    assert shelf.search(questions, "woodcock").evidence == "none"
+
+
 def test_variety_shows_what_is_different(shelf: Any) -> None:
     same = [f"the heron stands in the tall reeds{' ' * n}." for n in range(4)]
     made = shelf.store(*same, "the heron in a poem by a monk").id
