@@ -24,7 +24,7 @@ from memoranda.contexts.standing import standing
 from memoranda.contexts.telling import SUMMARIES
 from memoranda.contexts.values import ContextQuery, LeftOut
 from memoranda.errors import IndexUnavailable, InvalidInput
-from memoranda.knowledge.citing import distinct
+from memoranda.knowledge.citing import distinct, search_limit
 from memoranda.knowledge.search import Searching
 from memoranda.knowledge.values import Passage, PassageQuery, Passages
 from memoranda.memories.memories import Memories
@@ -33,7 +33,7 @@ from memoranda.store.core import Core
 from memoranda.store.retrieval.search import ModelChanged
 from memoranda.text import tokens
 from memoranda.text.json import compact_json
-from memoranda.types import DEFAULT_KINDS, MAX_LIMIT, Hit, Query, SearchResult, Subject
+from memoranda.types import DEFAULT_KINDS, Hit, Query, SearchResult, Subject
 
 T = TypeVar("T")
 SPARE, DEEP = 5, 60
@@ -202,7 +202,7 @@ class Finding:
     async def _passages(self, core: Core, asked: ContextQuery, query: str) -> Passages | str:
         wanted = PassageQuery(
             queries=[query],
-            limit=min(2 * asked.passages, MAX_LIMIT),
+            limit=search_limit(asked.passages, asked.stores),
             filters=asked.passage_filters,
             threshold=asked.passage_threshold,
             mode=asked.mode,

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memoranda.integrations.products import Product, knowledge_of, memories_of
+from memoranda.knowledge.citing import distinct, search_limit
 from memoranda.knowledge.values import Passage
 from memoranda.types import Hit
 
@@ -45,8 +46,9 @@ class Search:
             hits = self._memories.search(query, limit=limit, **self._fields).results
             return [_of_memory(hit) for hit in hits]
         assert self._knowledge is not None
-        passages = self._knowledge.stores.search(self._stores, query, limit=limit, **self._fields).data
-        return [_of_passage(passage) for passage in passages]
+        most = search_limit(limit, self._stores)
+        passages = self._knowledge.stores.search(self._stores, query, limit=most, **self._fields).data
+        return [_of_passage(passage) for passage in distinct(passages)[:limit]]
 
 
 def _of_memory(hit: Hit) -> Found:

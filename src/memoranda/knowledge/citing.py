@@ -1,4 +1,4 @@
-"""Passages as the sources of an answer."""
+"""Passages for answers and contexts: without repetitions, and as sources to cite."""
 
 from __future__ import annotations
 
@@ -6,18 +6,25 @@ from collections.abc import Sequence
 
 from memoranda.knowledge.values import Passage
 from memoranda.providers.chat.base import Source
+from memoranda.types import MAX_LIMIT
+
+COPIES = 4
+"""The number of searched stores that a file may be in without leaving an answer short of passages."""
+
+
+def search_limit(limit: int, stores: Sequence[str]) -> int:
+    """Return how many passages of some stores to search for, of which `limit` distinct ones are wanted."""
+    return min(MAX_LIMIT, limit * min(COPIES, len(stores)))
 
 
 def distinct(passages: Sequence[Passage]) -> list[Passage]:
-    """Return the passages without those that repeat the text of a better one from a file of the same name, as when a
-    file is in several of the stores that were searched."""
-    seen: set[tuple[str, str]] = set()
-    first = []
+    """Return the passages without those that repeat a better one: the same text, at the same place of a file of the
+    same name, as when a file is in several of the stores that were searched."""
+    first: dict[tuple[object, ...], Passage] = {}
     for passage in passages:
-        if (passage.filename, passage.text) not in seen:
-            seen.add((passage.filename, passage.text))
-            first.append(passage)
-    return first
+        place = (passage.filename, passage.start, passage.end, passage.heading, passage.columns)
+        first.setdefault((*place, passage.text), passage)
+    return list(first.values())
 
 
 def source(passage: Passage, number: int = 0) -> Source:

@@ -8,13 +8,13 @@ import msgspec
 from msgspec import Meta
 
 from memoranda.errors import InvalidInput
-from memoranda.knowledge.citing import distinct
+from memoranda.knowledge.citing import distinct, search_limit
 from memoranda.knowledge.search import MAX_STORES
 from memoranda.knowledge.values import Passages, VectorStore
 from memoranda.mcp.caller import Caller
 from memoranda.mcp.remembering import MOST, MaxTokens, Text, within
 from memoranda.mcp.tool import Tool
-from memoranda.types import MAX_LIMIT, says
+from memoranda.types import says
 
 Stores = Annotated[
     list[str], Meta(min_length=1, max_length=MAX_STORES, description="ids or names of stores; left out: all")
@@ -90,7 +90,7 @@ async def search_documents(caller: Caller, asked: SearchDocuments) -> SearchDocu
 async def searched(caller: Caller, stores: list[VectorStore], query: str, limit: int) -> Passages:
     """Search stores together; a passage of a file that is in several of them is found once."""
     ids = [store.id for store in stores]
-    answer = await caller.knowledge.stores.search(ids, query, limit=min(2 * limit, MAX_LIMIT))
+    answer = await caller.knowledge.stores.search(ids, query, limit=search_limit(limit, ids))
     answer.data = distinct(answer.data)[:limit]
     return answer
 

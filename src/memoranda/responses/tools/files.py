@@ -16,7 +16,7 @@ from memoranda.contexts.assembly import Count, cut
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.knowledge import Knowledge
 from memoranda.knowledge.access import stores_seen
-from memoranda.knowledge.citing import distinct, source
+from memoranda.knowledge.citing import distinct, search_limit, source
 from memoranda.knowledge.search import MAX_STORES
 from memoranda.knowledge.values import Passage, PassageQuery
 from memoranda.providers.chat.base import Source
@@ -26,7 +26,6 @@ from memoranda.storage.sql.base import Connection
 from memoranda.store.ids import new_id
 from memoranda.store.retrieval.evidence import Evidence, has_words
 from memoranda.text import prompts
-from memoranda.types import MAX_LIMIT
 from memoranda.validation import convert
 
 MAX_QUERIES = 8
@@ -146,7 +145,7 @@ class FileSearch(Tool):
         queries = _queries(arguments)
         query = PassageQuery(
             queries=queries,
-            limit=min(2 * self._limit, MAX_LIMIT),
+            limit=search_limit(self._limit if floor is not None else 2 * self._limit, self.store_ids),
             filters=self._filters,
             threshold=floor or 0.0,
             weights=None

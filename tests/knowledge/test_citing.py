@@ -1,0 +1,62 @@
+"""Passages for answers: each once, whatever the number of stores that have it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memoranda.knowledge.citing import COPIES, distinct, search_limit, source
+from memoranda.knowledge.values import Passage
+from memoranda.types import MAX_LIMIT
+
+
+def passage(text: str, store: str = "one", **fields: Any) -> Passage:
+    return Passage(
+        **{
+            "vector_store_id": store,
+            "file_id": f"file of {store}",
+            "filename": "costs.csv",
+            "attributes": {},
+            "score": 0.5,
+            "similarity": 0.5,
+            "text": text,
+            "chunk_id": f"{store} {text}",
+            "chunk_index": 0,
+            "start": 0,
+            "end": len(text),
+            "page": None,
+            "last_page": None,
+            "heading": None,
+            "title": None,
+            **fields,
+        }
+    )
+
+
+def test_a_copy_in_another_store_is_left_out_and_the_best_stays() -> None:
+    best, other, copy = passage("North | 5"), passage("South | 7"), passage("North | 5", "two")
+    assert distinct([best, other, copy]) == [best, other]
+    assert distinct([copy, best]) == [copy]
+
+
+def test_the_same_text_elsewhere_is_no_copy() -> None:
+    row = passage("North | 5", columns="Region | Cost")
+    others = [
+        passage("North | 5", columns="Region | Revenue"),
+        passage("North | 5", columns="Region | Cost", start=90, end=99),
+        passage("North | 5", columns="Region | Cost", heading="2024"),
+        passage("North | 5", columns="Region | Cost", filename="revenue.csv"),
+    ]
+    assert distinct([row, *others]) == [row, *others]
+
+
+def test_a_search_is_deep_enough_for_copies_in_several_stores() -> None:
+    assert search_limit(10, ["one"]) == 10
+    assert search_limit(10, ["one", "two"]) == 20
+    assert search_limit(10, ["one"] * 99) == 10 * COPIES
+    assert search_limit(MAX_LIMIT, ["one", "two"]) == MAX_LIMIT
+
+
+def test_a_source_has_what_is_cited() -> None:
+    made = source(passage("North | 5", columns="Region | Cost"), 3)
+    assert (made.number, made.text, made.title, made.id) == (3, "North | 5", "costs.csv", "file of one")
+    assert made.columns == "Region | Cost"
