@@ -63,7 +63,7 @@ class Guard:
                 f"this concerns every tenant and needs an admin key of tenant {OPERATOR_TENANT!r}"
             )
         if needs == "service" and not sees_all(subject):
-            raise Forbidden("this needs a key with the service or admin role, bound to no user")
+            raise Forbidden("this needs an admin key, or a service key that is bound to no user")
         if needs == "write" and subject.role == "reader":
             raise Forbidden("a reader writes nothing; use a key with the member role or above")
         return subject

@@ -136,10 +136,11 @@ class Route(msgspec.Struct, frozen=True):
     `body` is the type of a JSON body, `bytes` for a raw one, None for none; `form` is a body as multipart, which the
     handler reads itself; a route with both takes either. `query` is the type of the query string.
     `answer` is the type of a JSON answer, None for another `media`. `needs` is the least a key must be allowed:
-    `open` asks for no key, `service` for a service or an admin key that is bound to no user, `operator` for an admin of
-    the default tenant. `long` marks work that grows with the size of the body or selection: it has no total time
-    limit, its body only has to keep arriving. With `streams` it can also answer with events. With `compresses`, a large
-    answer is compressed for clients that accept gzip. `api` is the API of another system that the route belongs to.
+    `open` asks for no key, `service` for an admin key, or a service key that is bound to no user, `operator` for an
+    admin of the default tenant. `long` marks work that grows with the size of the body or selection: it has no total
+    time limit, its body only has to keep arriving. With `streams` it can also answer with events. With `compresses`, a
+    large answer is compressed for clients that accept gzip. `api` is the API of another system that the route belongs
+    to.
     """
 
     method: str

@@ -38,7 +38,7 @@ def visible_to(subject: Subject) -> Filter:
 
 
 def sees_all(subject: Subject) -> bool:
-    """Return True if a subject is bound to no user."""
+    """Return True if a subject sees what belongs to any user: an admin, and a service that is bound to no user."""
     return subject.role == "admin" or (subject.role == "service" and subject.user_id is None)
 
 
