@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
 from memoranda.app.blocking import BlockingMemoranda
 from memoranda.clock import now_micros
-from memoranda.store.rows import Record
+from memoranda.store.changes import Applied, Put
+from memoranda.store.rows import EMPTY, Record
 from memoranda.store.transaction import Gone, Writing
 from memoranda.store.validation import Bounds, Draft, draft
 from memoranda.text.json import compact_json
@@ -111,3 +113,14 @@ def test_a_rewrite_is_told_with_both_texts(home: Any) -> None:
         held = r.memories.add("the shop opens at nine")
         r.memories.update(held.memory.id, content="the shop opens at ten")
         assert seen == [("the shop opens at nine", "the shop opens at ten")]
+
+
+def test_of_several_puts_of_a_row_the_last_stays_and_is_reworded_if_one_was() -> None:
+    row, other = EMPTY._replace(seq=1), EMPTY._replace(seq=2)
+    applied = Applied()
+    applied.puts["t"] = [Put(row, []), Put(other, [], reworded=False), Put(row, [np.ones(2)], reworded=False)]
+    applied.folded()
+    assert [(put.row.seq, len(put.vectors), put.reworded) for put in applied.puts["t"]] == [
+        (1, 1, True),
+        (2, 0, False),
+    ]

@@ -53,6 +53,8 @@ class Applied(msgspec.Struct):
         for tenant, puts in self.puts.items():
             last = {put.row.seq: put for put in puts}
             if len(last) < len(puts):
+                for put in puts:
+                    last[put.row.seq].reworded |= put.reworded
                 self.puts[tenant] = list(last.values())
 
     def clear(self) -> None:
