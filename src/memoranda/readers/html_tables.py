@@ -45,7 +45,8 @@ class Table(msgspec.Struct):
 
 
 class Tables:
-    """Puts blocks and lines into the innermost open cell; outside of any, into the document."""
+    """Puts blocks and lines into the innermost open cell; outside of any, into the document. Tables deeper than
+    `DEEPEST_TABLE` have no cells."""
 
     def __init__(self, body: Body) -> None:
         self._body = body
