@@ -61,7 +61,7 @@ from memoranda.facts import provenance
 from memoranda.knowledge import pipeline
 from memoranda.sessions import joining, log
 
-provenance.ROWS = pipeline.ROWS = joining.ROWS = log.ROWS = 3
+provenance.MARKS = pipeline.MARKS = joining.MARKS = log.ROWS = 3
 commit, begun = Transaction.commit, False
 
 def counted(transaction):

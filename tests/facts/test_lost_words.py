@@ -390,7 +390,7 @@ def test_an_edit_of_the_context_of_more_facts_than_one_transaction_changes(
     texts = [f"Ida works with {n}" + " in Linz" * (n in (2, 7)) for n in range(1, 9)]
     links = {"source_refs": [source], "metadata": {"context_refs": [context]}}
     talk.uncompared(*({"content": text, "user_id": "mara", **links} for text in texts))
-    monkeypatch.setattr(provenance, "ROWS", 3)
+    monkeypatch.setattr(provenance, "MARKS", 3)
     if not known:
         monkeypatch.setattr(
             provenance.Provenance, "_sources", lambda self, job: dict.fromkeys(job["sources"])
@@ -484,7 +484,7 @@ def test_whatever_goes_in_whatever_order(
     )
     gone = set(order[:steps])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(provenance, "ROWS", page)
+        patch.setattr(provenance, "MARKS", page)
         for at in order[:steps]:
             talk.memories.delete(said[at])
     expected = [
@@ -505,7 +505,7 @@ def test_all_words_are_lost_when_it_is_not_known_what_a_message_said(
     said = [talk.memories.add(text, kind="message", user_id="mara").memory.id for text in TEXTS[:2]]
     facts = ("birch", "birch 1", "birch 2", "birch cedar", "walnut birch")
     talk.uncompared(*({"content": text, "user_id": "mara", "source_refs": said} for text in facts))
-    monkeypatch.setattr(provenance, "ROWS", 1)
+    monkeypatch.setattr(provenance, "MARKS", 1)
     monkeypatch.setattr(
         provenance.Provenance, "_sources", lambda self, payload: dict.fromkeys(payload["sources"])
     )

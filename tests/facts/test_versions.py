@@ -200,7 +200,7 @@ def test_what_rests_on_one_message_goes_in_steps(
     talk: Any, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All of it is gone once the call returns, and no transaction changed more than its share."""
-    monkeypatch.setattr(provenance, "ROWS", 3)
+    monkeypatch.setattr(provenance, "MARKS", 3)
     said = talk.memories.add("I own many books.", kind="message", user_id="mara").memory.id
     resting(talk, said, 10)
     assert len(talk.live()) == 10
@@ -233,7 +233,7 @@ def failing(talk: Any, monkeypatch: pytest.MonkeyPatch, times: int = 1_000) -> l
         return await real(run)
 
     monkeypatch.setattr(jobs, "backoff", lambda attempt: 0.01)
-    monkeypatch.setattr(provenance, "ROWS", 3)
+    monkeypatch.setattr(provenance, "MARKS", 3)
     monkeypatch.setitem(talk.core.jobs.handlers, RELEASE_JOB, release)
     return left
 

@@ -336,7 +336,7 @@ def test_of_more_facts_than_one_transaction_changes_each_holds_until_the_next(
         return await real(run)
 
     monkeypatch.setitem(talk.core.jobs.handlers, RELEASE_JOB, release)
-    monkeypatch.setattr(provenance, "ROWS", 3)
+    monkeypatch.setattr(provenance, "MARKS", 3)
     talk.memories.delete(first.id)
     assert talk.live() == (texts if next_too else ["Mara lives in Berlin"])
     assert {talk.known(text).invalid_at for text in texts} == {None if next_too else on("2024-01-03")}

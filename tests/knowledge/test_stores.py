@@ -406,7 +406,7 @@ def test_attributes_set_while_a_file_is_indexed_stay(
 
 def test_the_last_attributes_win_on_every_chunk(lone: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The job of the first is still under way when that of the second has ended."""
-    monkeypatch.setattr(pipeline, "ROWS", 3)
+    monkeypatch.setattr(pipeline, "MARKS", 3)
     made = lone.admin.stores.create(chunking=Chunking(size=3, overlap=0)).id
     file = lone.attach(made, "".join(f"word{n}\n" for n in range(20)))
     waits, go, real = threading.Event(), threading.Event(), pipeline.Pipeline._seqs

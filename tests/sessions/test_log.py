@@ -34,7 +34,7 @@ def test_half_an_hour_of_silence_ends_a_session_and_a_minute_less_does_not(chat:
 
 def test_long_sessions_are_joined_in_steps(chat: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Until the last message has moved they are two sessions that together hold everything once."""
-    monkeypatch.setattr(joining, "ROWS", 3)
+    monkeypatch.setattr(joining, "MARKS", 3)
     monkeypatch.setattr(log, "ROWS", 3)
     early, late = ([f"{name} message number {i}" for i in range(8)] for name in ("early", "late"))
     chat.say(*early, speaker="Ana")
@@ -72,7 +72,7 @@ def test_a_session_of_a_user_without_messages_is_the_next_ones(
     chat: Any, monkeypatch: pytest.MonkeyPatch, later: int
 ) -> None:
     """Also if a job joins it with a session of another user."""
-    monkeypatch.setattr(joining, "ROWS", 3)
+    monkeypatch.setattr(joining, "MARKS", 3)
     monkeypatch.setattr(log, "ROWS", 3)
     (gone,) = chat.say("ana said this", user_id="ana")
     chat.say("nobody said that", at=1)
@@ -112,7 +112,7 @@ def apart(chat: Any) -> list[str]:
 
 
 def test_a_session_is_deleted_once_it_is_whole(chat: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(joining, "ROWS", 3)
+    monkeypatch.setattr(joining, "MARKS", 3)
     monkeypatch.setattr(log, "ROWS", 3)
     chat.say("something early")
     first = chat.sessions.list().data[0].id
@@ -122,7 +122,7 @@ def test_a_session_is_deleted_once_it_is_whole(chat: Any, monkeypatch: pytest.Mo
 
 
 def test_a_session_is_forgotten_once_it_is_whole(chat: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(joining, "ROWS", 3)
+    monkeypatch.setattr(joining, "MARKS", 3)
     monkeypatch.setattr(log, "ROWS", 3)
     chat.say("something early")
     first = chat.sessions.list().data[0].id

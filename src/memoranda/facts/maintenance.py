@@ -19,7 +19,7 @@ from memoranda.sessions.values import EXTRACT_JOB
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.jobs import Run
-from memoranda.store.steps import ROWS
+from memoranda.store.steps import MARKS
 from memoranda.store.transaction import Writing
 
 log = logging.getLogger("memoranda.facts")
@@ -114,7 +114,7 @@ async def sweep(core: Core, tenant: str) -> Swept:
         days = quotas_of(w.c, tenant, core.quotas).auto_archive_days
         if not settings.decay or not days:
             return []
-        rows = w.c.all("idle_facts", [tenant, now - days * decay.DAY, ROWS])
+        rows = w.c.all("idle_facts", [tenant, now - days * decay.DAY, MARKS])
         return archive(w, [int(seq) for (seq,) in rows])
 
     def over(c: Connection) -> list[int]:
@@ -137,8 +137,8 @@ async def sweep(core: Core, tenant: str) -> Swept:
     while archived := len(await core.threads.result(core.store.transact(tenant, idle))):
         done.unused += archived
     beyond = await core.threads.run(core.store.db.read, over, tenant)
-    for at in range(0, len(beyond), ROWS):
-        some = beyond[at : at + ROWS]
+    for at in range(0, len(beyond), MARKS):
+        some = beyond[at : at + MARKS]
         await core.threads.result(core.store.transact(tenant, partial(archive, seqs=some)))
     done.over = len(beyond)
     core.tally["facts.archived"] += done.unused + done.over

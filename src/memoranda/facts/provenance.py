@@ -33,7 +33,7 @@ from memoranda.store.forget_preview import Preview
 from memoranda.store.ids import listed
 from memoranda.store.jobs import RELEASE_JOB, Run
 from memoranda.store.rows import Record, fetch, fetch_ids, linked_to, refs_of, speaker_of
-from memoranda.store.steps import ROWS, parted
+from memoranda.store.steps import MARKS, parted
 from memoranda.store.transaction import Gone, Writing
 from memoranda.text.hashing import digest
 from memoranda.text.instructions import EXTRACTED, TAG
@@ -241,7 +241,7 @@ class _Part(NamedTuple):
 def _part(
     w: Writing, ids: Sequence[str], until: int = LATEST, after: int = 0, *, edited: bool = False
 ) -> _Part:
-    """Return at most `ROWS` facts of each kind, of those that were written up to a revision; `after` has the last row
+    """Return at most `MARKS` facts of each kind, of those that were written up to a revision; `after` has the last row
     of those that rest on the sources and were changed before."""
     resting, more = _some(w, "facts_made_of", ids, until, after)
     superseded, others = ([], False) if edited else _some(w, "facts_to_restore", ids, until)
@@ -249,9 +249,9 @@ def _part(
 
 
 def _some(w: Writing, statement: str, ids: Sequence[str], *bounds: int) -> tuple[list[Record], bool]:
-    keys = [w.tenant, compact_json(sorted(ids)), *bounds, ROWS + 1]
+    keys = [w.tenant, compact_json(sorted(ids)), *bounds, MARKS + 1]
     seqs = [int(seq) for (seq,) in w.c.all(statement, keys)]
-    return list(fetch(w.c, w.tenant, seqs[:ROWS]).values()), len(seqs) > ROWS
+    return list(fetch(w.c, w.tenant, seqs[:MARKS]).values()), len(seqs) > MARKS
 
 
 class _Loss(NamedTuple):
@@ -360,7 +360,7 @@ async def count_facts(run: Preview, ids: Sequence[str]) -> None:
     """Count the facts that go with some messages and memories, if all of `run.gone` does."""
     tenant = run.aim.tenant
     resting = await run.read(lambda c: c.all("facts_made_of", [tenant, listed(ids), LATEST, 0, LATEST]))
-    for some in parted(resting, lambda _: 1, ROWS):
+    for some in parted(resting, lambda _: 1, MARKS):
 
         def read(c: Connection, seqs: Sequence[Row] = some) -> list[Record]:
             rows = [*fetch(c, tenant, [seq for (seq,) in seqs]).values()]
@@ -390,7 +390,7 @@ def _ends(row: Record, deleted: Set[str], left: Sequence[str], said: Mapping[str
 
 def cut(w: Writing, message_ids: Sequence[str], response_id: str | None = None) -> bool:
     """Remove messages and a response from the sources of facts, which stay without them: for a response that is deleted
-    while its facts are kept. At most `ROWS` facts change; return True if there are more."""
+    while its facts are kept. At most `MARKS` facts change; return True if there are more."""
     deleted = {*message_ids, *([response_id] if response_id is not None else [])}
     rows, more = _some(w, "facts_made_of", [*deleted], LATEST, 0)
     w.mark([row.seq for row in rows], lambda row: versions.without(row, deleted))

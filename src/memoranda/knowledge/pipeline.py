@@ -30,14 +30,14 @@ from memoranda.store.core import Core
 from memoranda.store.ingest import FILES
 from memoranda.store.jobs import CANCELLED, FILES_LANE, Postponed, Run
 from memoranda.store.rows import Record
-from memoranda.store.steps import CHARS, DRAFTS, ROWS, parted, vectors_weight
+from memoranda.store.steps import DRAFTS, MARKS, parted, weight_of
 from memoranda.store.validation import Draft
 from memoranda.text import semantic
 from memoranda.text.json import compact_json
 from memoranda.text.splitting import Chunking, ChunkPlace, chunk_header, context_header, file_header
 
 BATCH = DRAFTS
-"""Chunks of one file in a transaction; fewer if they are long."""
+"""Chunks of one file in a transaction; fewer if they are long, or the index takes vectors slowly."""
 READ = 1_000
 """Chunks read at once."""
 RETRY_AFTER = 5.0
@@ -122,14 +122,15 @@ class Pipeline:
             places = await self._grouped(run.tenant, document.text, places, chunking, embedder)
         if not places:
             raise Unreadable("invalid_file", "holds no text")
-        if len(places) > BATCH:  # a smaller one is done in one step, with nothing to report between
+        steps = list(parted(places, partial(self._weight, embedder), BATCH))
+        if len(steps) > 1:
             await run.report(0, len(places))
         if row.writing and await self.core.threads.run(
             self._others, run.tenant, row.seq, document.text, places
         ):
             await self.removal.clear(run.tenant, row.store_id, row.seq)
         at = 0
-        for some in parted(places, partial(self._weight, embedder), BATCH):
+        for some in steps:
             drafts = self._drafts(run.tenant, row, document, some, at, chunking)
             along = partial(self._along, run, row, document, places, range(at, at + len(some)))
             await self.core.ingest.write_with(run.tenant, drafts, embedder, along)
@@ -316,15 +317,15 @@ class Pipeline:
         ).get(file_id)
 
     def _weight(self, embedder: Embedder, place: ChunkPlace) -> float:
-        """Return how many rows of ordinary size a chunk counts as, see `store.steps`."""
+        """Return how many rows of ordinary size a chunk counts as, see `store.steps`. Its number of vectors is
+        estimated."""
         windows = 1 + place.tokens // embedder.max_tokens
-        return max(
-            1, (place.end - place.start) / CHARS, vectors_weight(windows, self.core.store.derived.put_limit)
-        )
+        return weight_of(place.end - place.start, windows, self.core.store.derived.put_limit)
 
     def _seqs(self, tenant: str, attached: int, first: int) -> list[int]:
+        limit = min(MARKS, self.core.store.derived.put_limit or MARKS)
         rows = self.core.store.db.read(
-            lambda c: c.all("chunks_from", [tenant, attached, first, ROWS]), tenant
+            lambda c: c.all("chunks_from", [tenant, attached, first, limit]), tenant
         )
         return [int(seq) for (seq,) in rows]
 

@@ -28,7 +28,7 @@ from memoranda.sessions.values import MODES
 from memoranda.storage.sql.base import Connection
 from memoranda.store.jobs import Run
 from memoranda.store.rows import fetch_ids
-from memoranda.store.steps import ROWS
+from memoranda.store.steps import MARKS
 from memoranda.store.transaction import Writing
 from memoranda.text.json import compact_json
 
@@ -116,12 +116,12 @@ class Joining:
         if row is None or other is None:
             w.c.run("free_job_key", [w.tenant, run.id])  # later merges get a job of their own
             return None, 0
-        first = messages_of(w.c, w.tenant, other.id, ROWS + 1)
-        if len(first) <= ROWS:
+        first = messages_of(w.c, w.tenant, other.id, MARKS + 1)
+        if len(first) <= MARKS:
             row, some = merged(w, row, other, now), len(first)
         else:
             pending = summarized(w.c, self.closing.core.config, w.tenant, other.channel_id)
-            row, some = _moved(w, row, other, first, now, pending), ROWS
+            row, some = _moved(w, row, other, first, now, pending), MARKS
         due = cutting.due_at(row.ended_at, now, self.closing.gap)
         row = row._replace(
             rev=w.draw(1), last_seen_at=now, due_at=due, status="open", failure=None, pending=0, attempts=0,
@@ -142,8 +142,8 @@ class Joining:
 def _moved(
     w: Writing, row: SessionRow, other: SessionRow, first: Sequence[MessageRow], now: int, pending: bool
 ) -> SessionRow:
-    """Return the session with the first `ROWS` messages of a long one, which keeps the others."""
-    some, rest = first[:ROWS], first[ROWS]
+    """Return the session with the first `MARKS` messages of a long one, which keeps the others."""
+    some, rest = first[:MARKS], first[MARKS]
     w.c.run("move_these_messages", [row.id, w.tenant, compact_json([message.id for message in some])])
     memories = fetch_ids(w.c, w.tenant, [message.id for message in some if message.indexed])
     w.mark([memory.seq for memory in memories.values()], lambda memory: memory._replace(session_id=row.id))
@@ -159,7 +159,7 @@ def _shrunk(other: SessionRow, rest: MessageRow, rev: int, now: int, pending: bo
     return other._replace(
         rev=rev,
         started_at=rest.occurred_at,
-        message_count=other.message_count - ROWS,
+        message_count=other.message_count - MARKS,
         status="open" if is_open else "closed",
         failure=None,
         pending=int(pending and not is_open),

@@ -14,6 +14,7 @@ from memoranda.indexes.vector.base import Index
 from memoranda.storage.sql.base import Connection, Database
 from memoranda.store.changes import Put, vector_batch, word_docs
 from memoranda.store.rows import Record, newer_than
+from memoranda.store.steps import parted
 from memoranda.text.json import compact_json
 
 PAGE = 1_000
@@ -25,22 +26,27 @@ def replay(db: Database, index: Index | Words, space: int | None, tenant: str, s
     count = after = 0
     while True:
         limit = min(PAGE, index.put_limit or PAGE) if isinstance(index, Index) else PAGE
-        page = _replay_page(db, index, space, tenant, since, after, limit)
+        page, more = _replay_page(db, index, space, tenant, since, after, limit)
         count += len(page)
-        if len(page) < limit:
+        if not more:
             return count
         after = page[-1].row.seq
 
 
 def _replay_page(
     db: Database, index: Index | Words, space: int | None, tenant: str, since: int, after: int, limit: int
-) -> Sequence[Put]:
-    def read(c: Connection) -> tuple[list[int], list[Put]]:
-        gone = [] if after else [int(seq) for (seq,) in c.all("removals_after", [tenant, since])]
-        return gone, changed_page(c, tenant, space, since, after, limit)
+) -> tuple[Sequence[Put], bool]:
+    """Put at most `limit` rows, with no more vectors than that unless one row has them; return them, and whether there
+    are more."""
 
-    def take(index: Any, changes: tuple[list[int], list[Put]]) -> None:
-        gone, page = changes
+    def read(c: Connection) -> tuple[list[int], Sequence[Put], bool]:
+        gone = [] if after else [int(seq) for (seq,) in c.all("removals_after", [tenant, since])]
+        rows = changed_page(c, tenant, space, since, after, limit)
+        page = next(parted(rows, lambda put: max(1, len(put.vectors)), limit), rows)
+        return gone, page, len(rows) == limit or len(page) < len(rows)
+
+    def take(index: Any, changes: tuple[list[int], Sequence[Put], bool]) -> None:
+        gone, page, _ = changes
         if gone:
             index.remove(tenant, gone)
         if page and space is None:
@@ -49,14 +55,14 @@ def _replay_page(
             put_vectors(index, tenant, page)
 
     if not index.inside:
-        return db.write(read, lambda changes: take(index, changes), tenant).result()[1]
+        return db.write(read, lambda changes: take(index, changes), tenant).result()[1:]
 
-    def whole(c: Connection) -> tuple[list[int], list[Put]]:
+    def whole(c: Connection) -> tuple[list[int], Sequence[Put], bool]:
         changes = read(c)
         take(index.within(c), changes)
         return changes
 
-    return db.write(whole, tenant=tenant).result()[1]
+    return db.write(whole, tenant=tenant).result()[1:]
 
 
 def changed_page(

@@ -98,8 +98,9 @@ class Derived:
     @property
     def put_limit(self) -> int | None:
         """The most vectors that one transaction should put; None: any number."""
-        indexes = [self.index] if self.mirror is None else [self.index, self.mirror.index]
-        return min((index.put_limit for index in indexes if index.put_limit), default=None)
+        mirror = self.mirror
+        indexes = [self.index] if mirror is None else [self.index, mirror.index]
+        return min((limit for index in indexes if (limit := index.put_limit)), default=None)
 
     def index_of(self, side: str) -> Index | Words:
         """The index of a side: `index` or `words`."""
@@ -407,6 +408,7 @@ class Derived:
             self.on_purged()
             self.compact()
             self._purged = purged
+        self.index.look_again()
 
     def purge(self) -> None:
         """Compact the files of this process's indexes after removals, and ask other processes to do the same."""

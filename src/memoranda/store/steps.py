@@ -9,7 +9,9 @@ from memoranda.store.validation import Draft
 
 T = TypeVar("T")
 ROWS = 150
-"""Rows that one transaction marks or deletes, with their index changes; each takes up to a millisecond."""
+"""Rows that one transaction deletes, with their index changes; each takes up to a millisecond."""
+MARKS = 100
+"""Rows that one transaction marks; each takes up to two milliseconds, where its vector is put into a graph again."""
 DRAFTS = 250
 """The most that one transaction inserts, by `weight`."""
 TEXTS = 4_000_000
@@ -22,13 +24,12 @@ REFS = 20
 def weight(draft: Draft, put_limit: int | None = None) -> float:
     """Return the cost of writing a draft, in rows of ordinary size. `put_limit` is that of the vector index."""
     row = draft.row
-    refs = row.source_refs.count(",")
-    return max(1, len(row.content) / CHARS + refs / REFS, vectors_weight(len(draft.parts), put_limit))
+    return weight_of(len(row.content), len(draft.parts), put_limit, row.source_refs.count(","))
 
 
-def vectors_weight(vectors: int, put_limit: int | None) -> float:
-    """Return the cost of putting vectors, in rows of ordinary size."""
-    return vectors * DRAFTS / put_limit if put_limit else 0.0
+def weight_of(chars: int, vectors: int, put_limit: int | None, refs: int = 0) -> float:
+    """Return the cost of writing a text of so many characters, vectors and sources, in rows of ordinary size."""
+    return max(1, chars / CHARS + refs / REFS, vectors * DRAFTS / put_limit if put_limit else 0.0)
 
 
 def parted(items: Sequence[T], weigh: Callable[[T], float], most: float) -> Iterator[Sequence[T]]:

@@ -82,8 +82,12 @@ class Index(ABC):
 
     @property
     def put_limit(self) -> int | None:
-        """The most vectors that one transaction should put, so that others need not wait long; None: any number."""
+        """The most vectors of new or changed texts that one transaction should put; None: any number. Called on any
+        thread; never raises."""
         return None
+
+    def look_again(self) -> None:  # noqa: B027 - most indexes have nothing to look at
+        """Read what other processes changed about the index itself, such as `put_limit`."""
 
     @property
     def identity(self) -> str:

@@ -236,9 +236,9 @@ class Table:
         return self._options.index != "none" and self.rows >= self._options.build_at
 
     @property
-    def inserts_slowly(self) -> bool:
-        """True if each new vector is inserted into a graph, also into one that is being built."""
-        return self._options.index == "hnsw" and (self.built or self._builder is not None)
+    def has_graph(self) -> bool:
+        """True if new vectors are inserted into a graph, which this process may still be building."""
+        return self._options.index == "hnsw" and (self._builder is not None or self.built)
 
     def grew(self, rows: int) -> None:
         """Add to the row count, and start building the index if there are enough rows."""

@@ -26,7 +26,7 @@ T = TypeVar("T")
 CHUNK = 500
 """Rows of one INSERT. The server runs one while the next is encoded."""
 GRAPH_PUTS = 64
-"""Vectors that one transaction should insert into the graph of an HNSW index."""
+"""Vectors that one transaction should insert into the graph of an HNSW index; each takes about two milliseconds."""
 REMEMBERED_SECONDS = 60.0
 """Seconds for which a scope is remembered as large; it only chooses between two ways to the same result."""
 REMEMBERED = 10_000
@@ -79,8 +79,12 @@ class PgvectorIndex(InPostgres, Index):
 
     @property
     def put_limit(self) -> int | None:
-        """Each vector is inserted into the graph, if there is one, which takes a millisecond or more."""
-        return GRAPH_PUTS if self._open_table.inserts_slowly else None
+        """`GRAPH_PUTS` if there is a graph; else None."""
+        return GRAPH_PUTS if self._table is not None and self._table.has_graph else None
+
+    def look_again(self) -> None:
+        with self._translated("looking"):
+            self._open_table.look_again(at_once=True)
 
     # --- transactions ------------------------------------------------------------------------------
 
