@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from memoranda.filters import Compare, matches
@@ -82,6 +82,7 @@ def test_taking_rows_keeps_their_values_and_nothing_else(
 
 @settings(max_examples=80, deadline=None)
 @given(rows=ROWS)
+@example(rows=[{"a": [2**53 + 1, ""]}])
 def test_columns_come_back_from_their_bytes_and_grow_on(rows: list[dict[str, Any]]) -> None:
     data = b"".join(pack(*made(rows).dump(len(rows))))
     again = Columns.load(*unpack(data), SeqColumn(np.arange(len(rows))))
