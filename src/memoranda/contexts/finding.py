@@ -24,7 +24,7 @@ from memoranda.contexts.standing import standing
 from memoranda.contexts.telling import SUMMARIES
 from memoranda.contexts.values import ContextQuery, LeftOut
 from memoranda.errors import IndexUnavailable, InvalidInput
-from memoranda.knowledge.citing import distinct, search_limit
+from memoranda.knowledge.passages import distinct, search_limit
 from memoranda.knowledge.search import Searching
 from memoranda.knowledge.values import Passage, PassageQuery, Passages
 from memoranda.memories.memories import Memories

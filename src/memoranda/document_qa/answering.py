@@ -7,7 +7,7 @@ import msgspec
 from memoranda.document_qa.prompting import Prompt, heuristic
 from memoranda.document_qa.values import By, Status
 from memoranda.errors import ModelError, SpendingLimit
-from memoranda.knowledge.citing import source
+from memoranda.knowledge.passages import source
 from memoranda.knowledge.values import Passage
 from memoranda.providers.chat.base import Ask
 from memoranda.providers.chat.said import said

@@ -11,7 +11,7 @@ import msgspec
 from memoranda.config.sections import Model, UploadAsk
 from memoranda.contexts.assembly import Assembled, Part, Piece, assemble, shortened
 from memoranda.document_qa.values import MemoryHit, SourceChunk
-from memoranda.knowledge.citing import source
+from memoranda.knowledge.passages import source
 from memoranda.knowledge.values import Passage
 from memoranda.providers.chat.base import Message
 from memoranda.providers.chat.extractive import NOTHING_TO_QUOTE, UNLIKELY

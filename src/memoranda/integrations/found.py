@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memoranda.integrations.products import Product, knowledge_of, memories_of
-from memoranda.knowledge.citing import distinct, search_limit
+from memoranda.knowledge.passages import distinct, search_limit
 from memoranda.knowledge.values import Passage
 from memoranda.types import Hit
 

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from memoranda.errors import InvalidInput
-from memoranda.knowledge.citing import distinct, search_limit
+from memoranda.knowledge.passages import distinct, search_limit
 from memoranda.knowledge.search import MAX_STORES
 from memoranda.knowledge.values import Passages, VectorStore
 from memoranda.mcp.caller import Caller

@@ -16,7 +16,7 @@ from memoranda.contexts.assembly import Count, cut
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.knowledge import Knowledge
 from memoranda.knowledge.access import stores_seen
-from memoranda.knowledge.citing import distinct, search_limit, source
+from memoranda.knowledge.passages import distinct, search_limit, source
 from memoranda.knowledge.search import MAX_STORES
 from memoranda.knowledge.values import Passage, PassageQuery
 from memoranda.providers.chat.base import Source

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from memoranda.knowledge.citing import COPIES, distinct, search_limit, source
+from memoranda.knowledge.passages import COPIES, distinct, search_limit, source
 from memoranda.knowledge.values import Passage
 from memoranda.types import MAX_LIMIT
 
