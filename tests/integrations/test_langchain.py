@@ -172,6 +172,9 @@ def test_passages_are_retrieved_from_vector_stores(product: Any, tmp_path: Path)
     assert "descaled with vinegar" in document.page_content
     assert document.metadata["filename"] == "kettle.md"
     assert document.metadata["lang"] == "en"
+    for limit in (1_001, 5_000):
+        with pytest.raises(InvalidInput, match="limit: must be between 1 and 1000"):
+            MemorandaRetriever(product=product, stores=[made.id], k=limit).invoke("How is it descaled?")
     stores.delete(made.id)
 
 

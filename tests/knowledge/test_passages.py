@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from memoranda.knowledge.passages import COPIES, distinct, search_limit, source
 from memoranda.knowledge.values import Passage
 from memoranda.types import MAX_LIMIT
@@ -54,6 +56,12 @@ def test_a_search_is_deep_enough_for_copies_in_several_stores() -> None:
     assert search_limit(10, ["one", "two"]) == 20
     assert search_limit(10, ["one"] * 99) == 10 * COPIES
     assert search_limit(MAX_LIMIT, ["one", "two"]) == MAX_LIMIT
+
+
+@pytest.mark.parametrize("limit", [MAX_LIMIT + 1, 5_000, 0, -1])
+def test_a_limit_that_no_search_accepts_stays_one(limit: int) -> None:
+    for stores in (["one"], ["one", "two"]):
+        assert not 1 <= search_limit(limit, stores) <= MAX_LIMIT
 
 
 def test_a_source_has_what_is_cited() -> None:

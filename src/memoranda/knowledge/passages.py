@@ -13,8 +13,9 @@ COPIES = 4
 
 
 def search_limit(limit: int, stores: Sequence[str]) -> int:
-    """Return how many passages of some stores to search for, of which `limit` distinct ones are wanted."""
-    return min(MAX_LIMIT, limit * min(COPIES, len(stores)))
+    """Return how many passages of some stores to search for, of which `limit` distinct ones are wanted. A limit that no
+    search accepts stays one."""
+    return max(limit, min(MAX_LIMIT, limit * min(COPIES, len(stores))))
 
 
 def distinct(passages: Sequence[Passage]) -> list[Passage]:
