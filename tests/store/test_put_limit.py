@@ -12,6 +12,7 @@ import memoranda
 from memoranda.app.blocking import BlockingMemoranda
 from memoranda.indexes.vector.base import VectorBatch
 from memoranda.indexes.vector.pgvector import GRAPH_PUTS, PgvectorIndex
+from memoranda.knowledge.values import StoreFile
 from memoranda.store.steps import DRAFTS
 from memoranda.text.splitting import Chunking
 from support.waiting import until
@@ -60,14 +61,28 @@ def test_what_is_embedded_later_goes_in_small_steps(product: BlockingMemoranda, 
     assert (sum(put), max(put)) == (DRAFTS, GRAPH_PUTS)
 
 
+def indexed(product: BlockingMemoranda, paragraphs: int) -> StoreFile:
+    """A file of so many paragraphs in a new vector store, indexed in chunks of 16 tokens."""
+    stores = product.knowledge.stores
+    store = stores.create(name="notes").id
+    text = "\n\n".join(f"Paragraph {n} is about heron number {n}." for n in range(paragraphs))
+    file = stores.upload(store, text.encode(), "birds.txt", chunking=Chunking(size=16, overlap=0))
+    return stores.wait_file(store, file.id, every=0.01)
+
+
 def test_chunks_go_in_small_steps(product: BlockingMemoranda, put: list[int]) -> None:
-    store = product.knowledge.stores.create(name="notes").id
-    text = "\n\n".join(f"Paragraph {n} is about heron number {n}." for n in range(400))
-    chunking = Chunking(size=16, overlap=0)
-    file = product.knowledge.stores.upload(store, text.encode(), "birds.txt", chunking=chunking)
-    done = product.knowledge.stores.wait_file(store, file.id, every=0.01)
+    done = indexed(product, 400)
     assert done.chunk_count > 60
     assert (sum(put), max(put)) == (done.chunk_count, GRAPH_PUTS)
+
+
+def test_a_graph_that_is_built_while_a_file_is_indexed_counts_from_then_on(
+    product: BlockingMemoranda, put: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PgvectorIndex, "put_limit", property(lambda _: GRAPH_PUTS if put else None))
+    done = indexed(product, 800)
+    assert done.chunk_count > DRAFTS + GRAPH_PUTS
+    assert (sum(put), put[0], max(put[1:])) == (done.chunk_count, DRAFTS, GRAPH_PUTS)
 
 
 def test_a_rebuilt_index_is_filled_in_small_steps(product: BlockingMemoranda, put: list[int]) -> None:

@@ -122,15 +122,14 @@ class Pipeline:
             places = await self._grouped(run.tenant, document.text, places, chunking, embedder)
         if not places:
             raise Unreadable("invalid_file", "holds no text")
-        steps = list(parted(places, partial(self._weight, embedder), BATCH))
-        if len(steps) > 1:
-            await run.report(0, len(places))
         if row.writing and await self.core.threads.run(
             self._others, run.tenant, row.seq, document.text, places
         ):
             await self.removal.clear(run.tenant, row.store_id, row.seq)
         at = 0
-        for some in steps:
+        for some in parted(places, partial(self._weight, embedder), BATCH):
+            if at == 0 and len(some) < len(places):
+                await run.report(at, len(places))
             drafts = self._drafts(run.tenant, row, document, some, at, chunking)
             along = partial(self._along, run, row, document, places, range(at, at + len(some)))
             await self.core.ingest.write_with(run.tenant, drafts, embedder, along)
