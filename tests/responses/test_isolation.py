@@ -103,6 +103,7 @@ class World:
     def rows(self) -> list[Any]:
         """Everything that the north has, as rows."""
         tables = ("responses", "response_events", "conversations", "conversation_items", "agents")
+        self.desk.at_rest()
         select = "SELECT * FROM {} WHERE tenant_id = ?"
         return [sorted(map(repr, self.desk.rows(select.format(table), NORTH))) for table in tables]
 
