@@ -21,6 +21,7 @@ from langchain_tests.integration_tests import (
 )
 
 import memoranda
+from memoranda.client import Client
 from memoranda.errors import InvalidInput
 from memoranda.integrations.langchain import MemorandaEmbeddings, MemorandaRetriever, MemorandaVectorStore
 
@@ -172,10 +173,24 @@ def test_passages_are_retrieved_from_vector_stores(product: Any, tmp_path: Path)
     assert "descaled with vinegar" in document.page_content
     assert document.metadata["filename"] == "kettle.md"
     assert document.metadata["lang"] == "en"
-    for limit in (1_001, 5_000):
-        with pytest.raises(InvalidInput, match="limit: must be between 1 and 1000"):
-            MemorandaRetriever(product=product, stores=[made.id], k=limit).invoke("How is it descaled?")
     stores.delete(made.id)
+
+
+@pytest.mark.gate("folder")
+def test_a_file_in_several_stores_is_retrieved_once_up_to_the_greatest_limit(product: Any) -> None:
+    stores = product.knowledge.stores
+    ids = [stores.create(name=name).id for name in ("manuals", "copies", "more copies")]
+    for store in ids:
+        stores.upload(store, b"The kettle is descaled with vinegar.", "kettle.md")
+        stores.wait(store)
+    most = 50 if isinstance(product, Client) else 1_000
+    for limit in (1, most // 2, most):
+        assert len(MemorandaRetriever(product=product, stores=ids, k=limit).invoke("the kettle")) == 1
+    for limit in (most + 1, 5_000):
+        with pytest.raises(InvalidInput, match=f"must be between 1 and {most}"):
+            MemorandaRetriever(product=product, stores=ids, k=limit).invoke("the kettle")
+    for store in ids:
+        stores.delete(store)
 
 
 def test_langchain_in_an_event_loop(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memoranda.knowledge.passages import COPIES, distinct, search_limit, source
-from memoranda.knowledge.values import Passage
+from memoranda.knowledge.values import MAX_RESULTS, Passage
 from memoranda.types import MAX_LIMIT
 
 
@@ -56,10 +56,11 @@ def test_a_search_is_deep_enough_for_copies_in_several_stores() -> None:
     assert search_limit(10, ["one", "two"]) == 20
     assert search_limit(10, ["one"] * 99) == 10 * COPIES
     assert search_limit(MAX_LIMIT, ["one", "two"]) == MAX_LIMIT
+    assert search_limit(20, ["one", "two", "three"], MAX_RESULTS) == MAX_RESULTS
 
 
 @pytest.mark.parametrize("limit", [MAX_LIMIT + 1, 5_000, 0, -1])
-def test_a_limit_that_no_search_accepts_stays_one(limit: int) -> None:
+def test_a_limit_that_no_search_accepts_is_left_to_it_to_refuse(limit: int) -> None:
     for stores in (["one"], ["one", "two"]):
         assert not 1 <= search_limit(limit, stores) <= MAX_LIMIT
 

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from memoranda.client.knowledge import ClientKnowledge
 from memoranda.integrations.products import Product, knowledge_of, memories_of
 from memoranda.knowledge.passages import distinct, search_limit
-from memoranda.knowledge.values import Passage
-from memoranda.types import Hit
+from memoranda.knowledge.values import MAX_RESULTS, Passage
+from memoranda.types import MAX_LIMIT, Hit
 
 PLACES = (
     "kind", "user_id", "agent_id", "channel_id", "session_id", "role", "source", "tags", "occurred_at",
@@ -46,8 +47,9 @@ class Search:
             hits = self._memories.search(query, limit=limit, **self._fields).results
             return [_of_memory(hit) for hit in hits]
         assert self._knowledge is not None
-        most = search_limit(limit, self._stores)
-        passages = self._knowledge.stores.search(self._stores, query, limit=most, **self._fields).data
+        most = MAX_RESULTS if isinstance(self._knowledge, ClientKnowledge) else MAX_LIMIT
+        wanted = search_limit(limit, self._stores, most)
+        passages = self._knowledge.stores.search(self._stores, query, limit=wanted, **self._fields).data
         return [_of_passage(passage) for passage in distinct(passages)[:limit]]
 
 

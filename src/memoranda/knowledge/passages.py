@@ -12,10 +12,10 @@ COPIES = 4
 """The number of searched stores that a file may be in without leaving an answer short of passages."""
 
 
-def search_limit(limit: int, stores: Sequence[str]) -> int:
-    """Return how many passages of some stores to search for, of which `limit` distinct ones are wanted. A limit that no
-    search accepts stays one."""
-    return max(limit, min(MAX_LIMIT, limit * min(COPIES, len(stores))))
+def search_limit(limit: int, stores: Sequence[str], most: int = MAX_LIMIT) -> int:
+    """Return how many passages of some stores to search for, of which `limit` distinct ones are wanted. `most` is the
+    greatest limit of the search: a greater one is returned as it is, for the search to refuse."""
+    return max(limit, min(most, limit * min(COPIES, len(stores))))
 
 
 def distinct(passages: Sequence[Passage]) -> list[Passage]:

@@ -13,6 +13,8 @@ from memoranda.text.tables import with_columns
 from memoranda.types import EvidenceLevel, Explanation
 
 T = TypeVar("T")
+MAX_RESULTS = 50
+"""The most passages of a search over HTTP, as in OpenAI's API."""
 Purpose = Literal["assistants", "batch", "fine-tune", "vision", "user_data", "evals"]
 Sharing = Literal["private", "tenant", "everyone"]
 FileState = Literal["in_progress", "completed", "failed", "cancelled"]

@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from memoranda.knowledge.values import MAX_RESULTS
 from memoranda.server.wire_knowledge import TextContent
 from memoranda.types import EvidenceLevel, Explanation, Name, PlainFilters, Question, Share, configured
 from memoranda.validation.constraints import Constraint, OneAbove
@@ -15,7 +16,7 @@ OneQuestion = Annotated[
     str, Meta(extra_json_schema={"pattern": r"\S", **configured(maxLength="limits.max_query_chars")})
 ]
 """A question where a list of them may stand, too."""
-Results = Annotated[int, Meta(ge=1, le=50)]
+Results = Annotated[int, Meta(ge=1, le=MAX_RESULTS)]
 Weight = Annotated[float, Meta(ge=0, le=100)]
 
 
