@@ -57,11 +57,10 @@ def _session(c: Connection, subject: Subject, asked: ContextQuery) -> SessionRow
     if asked.session_id:
         session = session_of(c, subject.tenant_id, asked.session_id)
         return session if session is not None and sees(subject, session) else None
-    place, shared, own = [subject.tenant_id, asked.channel_id, now_micros()], (0, None), (1, subject.user_id)
-    rows = [
-        c.one("session_before", [*place, *kind])
-        for kind in ([shared] if sees_all(subject) else [shared, own])
-    ]
+    place = [subject.tenant_id, asked.channel_id, now_micros()]
+    rows = [c.one("session_before", [*place, 0, None])]  # a shared one
+    if not sees_all(subject):
+        rows.append(c.one("session_before", [*place, 1, subject.user_id]))
     sessions = [SessionRow._make(row) for row in rows if row is not None]
     seen = [session for session in sessions if session.status == "open" and sees(subject, session)]
     return max(seen, key=lambda session: session.ended_at, default=None)
