@@ -408,7 +408,7 @@ class Derived:
             self.on_purged()
             self.compact()
             self._purged = purged
-        self.index.look_again()
+        self.index.refresh()
 
     def purge(self) -> None:
         """Compact the files of this process's indexes after removals, and ask other processes to do the same."""

@@ -82,11 +82,10 @@ class Index(ABC):
 
     @property
     def put_limit(self) -> int | None:
-        """The most vectors of new or changed texts that one transaction should put; None: any number. Called on any
-        thread; never raises."""
+        """The most vectors that one transaction should put; None: any number. Called on any thread; never raises."""
         return None
 
-    def look_again(self) -> None:  # noqa: B027 - most indexes have nothing to look at
+    def refresh(self) -> None:  # noqa: B027 - most indexes have nothing to read
         """Read what other processes changed about the index itself, such as `put_limit`."""
 
     @property

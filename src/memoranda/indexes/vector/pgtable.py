@@ -166,7 +166,7 @@ class Table:
             lambda c: c.select(f"SELECT oid::bigint, typarray::bigint FROM pg_type WHERE oid = {kinds}")
         )
         self.element_type, self.array_type = map(int, oids[0])
-        self.look_again(at_once=True)
+        self.refresh(at_once=True)
 
     def _compose(self) -> None:
         kind, less = f"{self._schema}.{self._options.type}", f"OPERATOR({self._schema}.<#>)"
@@ -252,7 +252,7 @@ class Table:
                 )
                 self._builder.start()
 
-    def look_again(self, at_once: bool = False) -> None:
+    def refresh(self, at_once: bool = False) -> None:
         """Read what other processes changed: the number of rows, and whether the index exists."""
         now = time.monotonic()
         if now < self._look_at and not at_once:
@@ -306,7 +306,7 @@ class Table:
         builder = self._builder
         if builder is not None:
             builder.join()
-        self.look_again(at_once=True)
+        self.refresh(at_once=True)
         if self.due and not self.built:
             self.build()
 
@@ -331,7 +331,7 @@ class Table:
                 raise StorageError(f"{self.name}_near was not built: {exc}") from exc
             finally:
                 self._building = None
-        self.look_again(at_once=True)
+        self.refresh(at_once=True)
 
     def _create_index(self, raw: Any) -> None:
         chosen = self._options

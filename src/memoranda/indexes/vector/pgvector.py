@@ -82,9 +82,9 @@ class PgvectorIndex(InPostgres, Index):
         """`GRAPH_PUTS` if there is a graph; else None."""
         return GRAPH_PUTS if self._table is not None and self._table.has_graph else None
 
-    def look_again(self) -> None:
+    def refresh(self) -> None:
         with self._translated("looking"):
-            self._open_table.look_again(at_once=True)
+            self._open_table.refresh(at_once=True)
 
     # --- transactions ------------------------------------------------------------------------------
 
@@ -195,7 +195,7 @@ class PgvectorIndex(InPostgres, Index):
         if limit <= 0:
             return NO_MATCHES
         if self._connection is None:
-            table.look_again()
+            table.refresh()
         target = vector(table.element_type, asked, self._options.half)
         search = _Search(self, table, tenant, target, limit, where)
         return self._read("searching", tenant, search.run)
@@ -242,7 +242,7 @@ class PgvectorIndex(InPostgres, Index):
         sql = f"SELECT count(*), count(DISTINCT tenant_id), pg_total_relation_size('{table.name}') FROM {table.name}"
         total, tenants, size = self._read("counting", None, lambda raw: raw.execute(sql).fetchone())
         with self._translated("looking"):
-            table.look_again(at_once=True)
+            table.refresh(at_once=True)
         return {
             "backend": "pgvector",
             "table": table.name,
