@@ -47,7 +47,7 @@ def ids(found: list[Chosen]) -> list[str]:
         ("", "", False),
     ],
 )
-def test_what_says_nearly_the_same_is_told_once(first: str, second: str, same: bool) -> None:
+def test_what_says_nearly_the_same_is_in_a_context_once(first: str, second: str, same: bool) -> None:
     """Above four fifths of all terms shared; but numbers, names and negations make two."""
     kept, gone = choosing.distinct(chosen(hit(first, id="1"), hit(second, id="2")))
     assert ids(kept) == (["1"] if same else ["1", "2"])
@@ -175,7 +175,7 @@ def test_what_says_nothing_of_the_question_precedes_nothing_that_does(found: Any
     ("question", "told"),
     [("Where does Mara live?", ["fact"]), ("Since when does Mara live by the old bridge?", ["said"])],
 )
-def test_a_fact_and_the_message_it_rests_on_are_told_once(question: str, told: list[str]) -> None:
+def test_a_fact_and_the_message_it_rests_on_are_in_a_context_once(question: str, told: list[str]) -> None:
     found = chosen(
         hit("Mara lives in Bonn", id="fact", kind="fact", source_refs=["said", "elsewhere"]),
         hit("I live in Bonn, Mara said, by the old bridge", id="said", kind="message"),

@@ -95,7 +95,7 @@ def test_what_a_chunk_says_is_no_memory_too(garden: Any) -> None:
     assert same in told(alone, "memories"), "a chunk that is not told covers nothing"
 
 
-def test_a_passage_that_is_in_several_stores_is_told_once(garden: Any) -> None:
+def test_a_passage_that_is_in_several_stores_is_in_a_context_once(garden: Any) -> None:
     ferry, bridge = "The ferry leaves from the northern pier.", "The old bridge has lanterns."
     stores = [garden.store(ferry, bridge)[0], garden.store(ferry)[0]]
     made = garden.context("When does the ferry leave?", stores=stores, passages=2)
