@@ -9,12 +9,14 @@ import sys
 import threading
 from typing import Annotated, Any
 
+import httpx
 import typer
 
 from memoranda.cli.invocation import Invocation, common_options
 from memoranda.cli.mcp_bridge import Bridge
 from memoranda.cli.mcp_folder import Folder
 from memoranda.config.sections import Config
+from memoranda.errors import InvalidInput
 from memoranda.mcp.place import Place
 from memoranda.validation import convert
 
@@ -43,9 +45,22 @@ def mcp(
 ) -> None:
     """Serve memory and documents to an MCP client at standard input and output."""
     config = invocation.config
+    if url is None:
+        key = key or _own_key(config)
+    else:
+        _check_url(url)
     options: dict[str, Any] = {"user": user, "agent": agent, "tools": tools}
     place = convert({name: value for name, value in options.items() if value is not None}, Place)
-    asyncio.run(run(config, place, key or _own_key(config), url))
+    asyncio.run(run(config, place, key, url))
+
+
+def _check_url(url: str) -> None:
+    try:
+        parsed = httpx.URL(url)
+    except httpx.InvalidURL as exc:
+        raise InvalidInput("--url", f"{url!r} is no URL: {exc}") from exc
+    if parsed.scheme not in ("http", "https") or not parsed.host:
+        raise InvalidInput("--url", f"{url!r} is no URL of a server, such as http://127.0.0.1:8377")
 
 
 def _own_key(config: Config) -> str | None:

@@ -21,6 +21,7 @@ ANSWER_SECONDS = 300.0
 """Seconds that an answer may take."""
 META_VERSION = "io.modelcontextprotocol/protocolVersion"
 INTERNAL_ERROR = -32603
+INVALID_REQUEST = -32600
 PARSE_ERROR = -32700
 LOST = (httpx.ConnectError, httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError)
 """How a request fails whose server has ended."""
@@ -60,12 +61,18 @@ class Bridge:
         except (ValueError, AssertionError):
             self._failed(None, PARSE_ERROR, "a line is no JSON-RPC message; write one JSON object a line")
             return
+        id_, params = message.get("id"), message.get("params", {})
+        if not isinstance(id_, str | int | None) or not isinstance(params, dict | list):
+            says = "`id` is a string or a whole number, `params` an object"
+            self._failed(id_ if isinstance(id_, str | int) else None, INVALID_REQUEST, says)
+            return
         if message.get("method") == "notifications/cancelled":
-            running = self._tasks.get(message.get("params", {}).get("requestId"))
+            asked = params.get("requestId") if isinstance(params, dict) else None
+            running = self._tasks.get(asked) if isinstance(asked, str | int) else None
             if running is not None:
                 running.cancel()
             return
-        key = message.get("id", object())
+        key = object() if id_ is None else id_
         task = asyncio.create_task(self._answer(message, line))
         self._tasks[key] = task
         task.add_done_callback(lambda _: self._tasks.pop(key, None))
