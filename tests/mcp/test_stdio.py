@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -129,13 +130,65 @@ def test_a_line_that_is_no_message_and_a_signal(tmp_path: Path) -> None:
     one = Speaker(tmp_path / "data")
     assert one.process.stdin is not None
     assert one.process.stdout is not None
-    one.process.stdin.write(b"hello\n\n")
-    one.process.stdin.flush()
-    answer = json.loads(one.process.stdout.readline())
-    assert (answer["id"], answer["error"]["code"]) == (None, -32700)
+    bad = [
+        (b"hello\n\n", None, -32700),
+        (b'{"jsonrpc": "2.0", "id": [1], "method": "ping"}\n', None, -32600),
+        (b'{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": "none"}\n', 7, -32600),
+        (b'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": null}\n', None, -32600),
+    ]
+    for line, id_, code in bad:
+        one.process.stdin.write(line)
+        one.process.stdin.flush()
+        answer = json.loads(one.process.stdout.readline())
+        assert (answer["id"], answer["error"]["code"]) == (id_, code), line
+    for params in (b'{"requestId": {}}', b"[1]", b'{"requestId": 3}'):
+        one.process.stdin.write(b'{"method": "notifications/cancelled", "params": ' + params + b"}\n")
+    assert one.call("list")["memories"] == []
     one.process.send_signal(signal.SIGTERM)
     assert one.process.wait(60) == 0
     one.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("url", ["localhost:8377", "http://host:abc", "ftp://host", "http://"])
+def test_an_address_that_is_no_url_is_named(url: str) -> None:
+    command = [sys.executable, "-m", "memoranda", "mcp", "--url", url]
+    ended = subprocess.run(command, input=b"", capture_output=True, check=False, timeout=60)
+    assert ended.returncode == 2
+    assert f"--url: {url!r} is no URL" in ended.stderr.decode()
+
+
+@pytest.mark.slow
+def test_the_keys_of_a_configuration_stay_with_its_own_server(tmp_path: Path) -> None:
+    """Another server gets the key that is named for it, or none."""
+    heard: list[str | None] = []
+
+    class Other(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            heard.append(self.headers["authorization"])
+            self.rfile.read(int(self.headers["content-length"]))
+            body = b'{"jsonrpc": "2.0", "id": 1, "result": {}}'
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    config = tmp_path / "memoranda.yaml"
+    config.write_text("keys:\n  - {name: operator, role: admin, key: operator-key}\n")
+    with HTTPServer(("127.0.0.1", 0), Other) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        command = [sys.executable, "-m", "memoranda", "mcp", "--config", str(config), "--url", url]
+        for more in ([], ["--key", "for-it"]):
+            ping = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n'
+            ended = subprocess.run([*command, *more], input=ping, capture_output=True, check=True, timeout=60)
+            assert json.loads(ended.stdout)["result"] == {}
+        server.shutdown()
+    assert heard == [None, "Bearer for-it"]
 
 
 @pytest.mark.slow

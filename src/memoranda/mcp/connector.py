@@ -13,7 +13,7 @@ import msgspec
 from memoranda.errors import NotFound
 from memoranda.knowledge.values import Passage
 from memoranda.mcp.caller import Caller
-from memoranda.mcp.documents import searched, seen_stores
+from memoranda.mcp.documents import newest_stores, searched
 from memoranda.mcp.remembering import Text
 from memoranda.mcp.tool import Tool
 from memoranda.types import Memory
@@ -56,7 +56,7 @@ async def search(caller: Caller, asked: Search) -> SearchResult:
 
 
 async def _passages(caller: Caller, query: str) -> list[Passage]:
-    stores = await seen_stores(caller, None)
+    stores = await newest_stores(caller)
     return (await searched(caller, stores, query, LIMIT)).data if stores else []
 
 

@@ -10,7 +10,7 @@ from msgspec import Meta
 from memoranda.contexts.assembly import FOUND
 from memoranda.contexts.values import Context
 from memoranda.mcp.caller import Caller
-from memoranda.mcp.documents import seen_stores
+from memoranda.mcp.documents import newest_stores
 from memoranda.mcp.remembering import Text
 from memoranda.mcp.tool import Tool
 
@@ -27,6 +27,7 @@ class ContextResult(msgspec.Struct, kw_only=True):
     text: str
     tokens: int
     evidence: str
+    evidence_probability: float
     ids: list[str]
     degraded: list[str]
 
@@ -38,6 +39,7 @@ async def ask_context(caller: Caller, asked: AskContext) -> ContextResult:
         text=context.text,
         tokens=context.tokens,
         evidence=context.evidence,
+        evidence_probability=context.evidence_probability,
         ids=[piece.id for piece in context.pieces if piece.part in FOUND],
         degraded=context.degraded,
     )
@@ -45,7 +47,7 @@ async def ask_context(caller: Caller, asked: AskContext) -> ContextResult:
 
 async def composed(caller: Caller, query: str, budget: int, documents: bool = True) -> Context:
     """Compose the context of a question out of the caller's memories, sessions and documents."""
-    stores = await seen_stores(caller, None) if documents else []
+    stores = await newest_stores(caller) if documents else []
     return await caller.contexts.context(
         query,
         budget=budget,

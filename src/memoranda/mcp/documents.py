@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Sequence
 from typing import Annotated
 
 import msgspec
@@ -14,10 +15,19 @@ from memoranda.knowledge.values import Passages, VectorStore
 from memoranda.mcp.caller import Caller
 from memoranda.mcp.remembering import MOST, MaxTokens, Text, within
 from memoranda.mcp.tool import Tool
+from memoranda.store.access import owns
 from memoranda.types import says
 
+PAGE = 100
+SHOWN = 20
+"""Names of stores in an error."""
 Stores = Annotated[
-    list[str], Meta(min_length=1, max_length=MAX_STORES, description="ids or names of stores; left out: all")
+    list[str],
+    Meta(
+        min_length=1,
+        max_length=MAX_STORES,
+        description=f"ids or names of stores; left out: the newest {MAX_STORES}",
+    ),
 ]
 
 
@@ -46,10 +56,11 @@ class FoundPassage(msgspec.Struct, kw_only=True):
 
 
 class SearchDocumentsResult(msgspec.Struct, kw_only=True):
-    """The passages, best first. `evidence`, `omitted` and `degraded` are as those of `recall`."""
+    """The passages, best first; the other fields are as those of `recall`."""
 
     stores: list[str]
     evidence: str
+    evidence_probability: float
     results: list[FoundPassage]
     omitted: int
     degraded: list[str]
@@ -57,9 +68,11 @@ class SearchDocumentsResult(msgspec.Struct, kw_only=True):
 
 async def search_documents(caller: Caller, asked: SearchDocuments) -> SearchDocumentsResult:
     """Search vector stores."""
-    stores = await seen_stores(caller, asked.stores)
+    stores = await (newest_stores(caller) if asked.stores is None else named_stores(caller, asked.stores))
     if not stores:
-        return SearchDocumentsResult(stores=[], evidence="none", results=[], omitted=0, degraded=[])
+        return SearchDocumentsResult(
+            stores=[], evidence="none", evidence_probability=0.0, results=[], omitted=0, degraded=[]
+        )
     answer = await searched(caller, stores, asked.query, asked.limit)
     results = [
         FoundPassage(
@@ -81,6 +94,7 @@ async def search_documents(caller: Caller, asked: SearchDocuments) -> SearchDocu
     return SearchDocumentsResult(
         stores=[store.name or store.id for store in stores],
         evidence=answer.evidence,
+        evidence_probability=answer.evidence_probability,
         results=results[:included],
         omitted=len(results) - included,
         degraded=answer.degraded,
@@ -95,24 +109,46 @@ async def searched(caller: Caller, stores: list[VectorStore], query: str, limit:
     return answer
 
 
-async def seen_stores(caller: Caller, names: list[str] | None) -> list[VectorStore]:
-    """Return the stores of these ids or names that the caller sees and that have not expired; the newest for None.
+async def newest_stores(caller: Caller) -> list[VectorStore]:
+    """Return the newest stores that the caller sees and that have not expired, at most `MAX_STORES`."""
+    stores: list[VectorStore] = []
+    async for store in _stores(caller):
+        stores.append(store)
+        if len(stores) == MAX_STORES:
+            break
+    return stores
+
+
+async def named_stores(caller: Caller, names: Sequence[str]) -> list[VectorStore]:
+    """Return the stores of these ids or names, of several with a name the newest.
 
     Raises:
         InvalidInput: the caller sees no such store.
     """
-    page = await caller.knowledge.stores.list(limit=100)
-    stores = [store for store in page.data if store.status != "expired"]
-    if names is None:
-        return stores[:MAX_STORES]
-    chosen = []
-    for name in names:
-        match = next((store for store in stores if name in (store.id, store.name)), None)
-        if match is None:
-            known = ", ".join(store.name or store.id for store in stores) or "there are none"
-            raise InvalidInput("stores", f"{name!r} is no store here; use one of: {known}")
-        chosen.append(match)
-    return chosen
+    matches: dict[str, VectorStore] = {}
+    known: list[str] = []
+    async for store in _stores(caller):
+        known.append(store.name or store.id)
+        for name in (store.id, store.name):
+            if name in names:
+                matches.setdefault(name, store)
+        if len(matches) == len(set(names)):
+            return [matches[name] for name in names]
+    missing = next(name for name in names if name not in matches)
+    shown = ", ".join(known[:SHOWN]) or "there are none"
+    raise InvalidInput("stores", f"{missing!r} is no store here; use one of: {shown}")
+
+
+async def _stores(caller: Caller) -> AsyncIterator[VectorStore]:
+    """Yield the stores that the caller sees and that have not expired, newest first."""
+    after: str | None = None
+    more = True
+    while more:
+        page = await caller.knowledge.stores.list(limit=PAGE, after=after)
+        for store in page.data:
+            if store.status != "expired":
+                yield store
+        after, more = page.last_id, page.has_more
 
 
 class ListStores(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -129,14 +165,14 @@ class Store(msgspec.Struct, kw_only=True):
 
 
 class ListStoresResult(msgspec.Struct, kw_only=True):
-    """The stores that can be searched, newest first."""
+    """The stores that can be searched, newest first, at most 100."""
 
     stores: list[Store]
 
 
 async def list_stores(caller: Caller, asked: ListStores) -> ListStoresResult:
     """List vector stores."""
-    stores = await seen_stores(caller, None)
+    stores = await newest_stores(caller)
     return ListStoresResult(
         stores=[
             Store(
@@ -160,9 +196,10 @@ class IndexText(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             extra=says("must be a file name that ends in .md or .txt, such as notes.md"),
         ),
     ]
-    store: Annotated[str, Meta(description="its id or name; left out: the newest, or a new one")] | None = (
-        None
-    )
+    store: (
+        Annotated[str, Meta(description="its id or name; left out: the newest of one's own, or a new one")]
+        | None
+    ) = None
 
 
 class IndexTextResult(msgspec.Struct, kw_only=True):
@@ -175,12 +212,23 @@ class IndexTextResult(msgspec.Struct, kw_only=True):
 
 async def index_text(caller: Caller, asked: IndexText) -> IndexTextResult:
     """Put a text into a store, and wait until it can be searched."""
-    stores = await seen_stores(caller, None if asked.store is None else [asked.store])
     vector_stores = caller.knowledge.stores
-    store = stores[0] if stores else await vector_stores.create(name="Documents")
+    if asked.store is not None:
+        [store] = await named_stores(caller, [asked.store])
+    else:
+        store = await _newest_filled(caller) or await vector_stores.create(name="Documents")
     file = await vector_stores.upload(store.id, asked.text.encode(), asked.filename)
     done = await vector_stores.wait_file(store.id, file.id)
     return IndexTextResult(file_id=done.id, store_id=store.id, status=done.status)
+
+
+async def _newest_filled(caller: Caller) -> VectorStore | None:
+    """Return the newest store that the caller may add files to."""
+    subject = caller.subject
+    async for store in _stores(caller):
+        if owns(subject, store.user_id) or subject.user_id in store.writers:
+            return store
+    return None
 
 
 SEARCH_DOCUMENTS = Tool(
@@ -207,4 +255,5 @@ INDEX_TEXT = Tool(
     IndexTextResult,
     index_text,
     changes=True,
+    idempotent=False,
 )

@@ -13,6 +13,7 @@ from msgspec import Meta
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.mcp.caller import GLOBAL, Caller
 from memoranda.mcp.tool import Tool
+from memoranda.store.access import default_scopes
 from memoranda.store.retrieval.evidence import unrelated
 from memoranda.store.rows import memory_speaker
 from memoranda.text.terms import query_terms, terms
@@ -63,11 +64,12 @@ class Recalled(msgspec.Struct, kw_only=True):
 
 
 class RecallResult(msgspec.Struct, kw_only=True):
-    """`evidence` says whether the memories are likely to answer; `omitted` did not fit within `max_tokens`; `degraded`
-    names what could not answer in full."""
+    """`evidence` says whether the memories are likely to answer, `evidence_probability`, 0 to 1, how likely; `omitted` did
+    not fit within `max_tokens`; `degraded` names what could not answer in full."""
 
     scopes: list[str]
     evidence: str
+    evidence_probability: float
     results: list[Recalled]
     omitted: int
     degraded: list[str]
@@ -102,8 +104,9 @@ async def recall(caller: Caller, asked: Recall) -> RecallResult:
     ]
     included = within(asked.max_tokens, [memory.text for memory in results])
     return RecallResult(
-        scopes=scopes or ["all"],
+        scopes=scopes or default_scopes(caller.subject, caller.core.config.search.default_scope),
         evidence=answer.evidence,
+        evidence_probability=answer.evidence_probability,
         results=results[:included],
         omitted=len(results) - included,
         degraded=answer.degraded,

@@ -14,6 +14,8 @@ PROFILE, RECENT = "memoranda://profile", "memoranda://sessions"
 MEMORY, DOCUMENT = "memoranda://memories/", "memoranda://documents/"
 FACTS = 50
 SESSIONS = 10
+LOOKED_AT = 100
+"""Sessions that are searched for summaries of an earlier time, after which the conversation went on."""
 MARKDOWN = "text/markdown"
 
 RESOURCES = [
@@ -80,10 +82,12 @@ async def profile(caller: Caller) -> str:
 
 async def recent(caller: Caller) -> str:
     """Return the summaries of the last sessions of the caller, newest first."""
-    page = await caller.sessions.list(limit=SESSIONS)
+    summarized = await caller.sessions.list(status="summarized", limit=SESSIONS)
+    reopened = await caller.sessions.list(status=["open", "closed", "failed"], limit=LOOKED_AT)
+    sessions = summarized.data + [session for session in reopened.data if session.summary]
+    sessions.sort(key=lambda session: session.ended_at, reverse=True)
     parts = [
         f"## {session.ended_at:%Y-%m-%d} {', '.join(session.participants)}\n\n{session.summary}"
-        for session in page.data
-        if session.summary
+        for session in sessions[:SESSIONS]
     ]
     return "\n\n".join(parts) or "No session has a summary yet."

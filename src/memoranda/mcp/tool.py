@@ -20,7 +20,7 @@ log = logging.getLogger("memoranda.mcp")
 
 class Tool(msgspec.Struct, frozen=True, dict=True):
     """A tool: `run` answers a call with a `result`, its `arguments` read and checked. `changes` says that it writes,
-    `deletes` that it may delete."""
+    `deletes` that it may delete; `idempotent` that a second call with the same arguments changes nothing more."""
 
     name: str
     title: str
@@ -30,6 +30,7 @@ class Tool(msgspec.Struct, frozen=True, dict=True):
     run: Callable[[Caller, Any], Awaitable[Any]]
     changes: bool = False
     deletes: bool = False
+    idempotent: bool = True
 
     @cached_property
     def definition(self) -> wire.Tool:
@@ -44,7 +45,7 @@ class Tool(msgspec.Struct, frozen=True, dict=True):
                 title=self.title,
                 read_only_hint=not self.changes,
                 destructive_hint=self.deletes,
-                idempotent_hint=True,
+                idempotent_hint=self.idempotent,
                 open_world_hint=False,
             ),
         )

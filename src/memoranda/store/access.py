@@ -68,8 +68,13 @@ def scope_filter(scope: str, subject: Subject, where: str = "scopes", *, any_id:
     return Compare(PLACES[place], "eq", name)
 
 
-def default_scopes(subject: Subject) -> list[str]:
-    """Return the scopes of a search that names none: everything for an admin, else the user's own rows and global."""
+def default_scopes(subject: Subject, configured: str | None = None) -> list[str]:
+    """Return the scopes of a search that names none: the configured one if it applies (`session` without an id does
+    not), else everything for an admin, else the user's own rows and global."""
+    if configured == "user" and subject.user_id is not None:
+        return [f"user:{subject.user_id}"]
+    if configured == "global" or (configured == "all" and subject.role == "admin"):
+        return [configured]
     if subject.role == "admin" and subject.user_id is None:
         return ["all"]
     return ["global"] if subject.user_id is None else [f"user:{subject.user_id}", "global"]

@@ -15,7 +15,13 @@ from memoranda.clock import moment, now_micros
 from memoranda.errors import EmbedderUnavailable, IndexUnavailable, InvalidInput
 from memoranda.filters import Compare, all_of, check_unicode, matches
 from memoranda.providers.embeddings.base import Calibration
-from memoranda.store.access import hierarchy_scopes, scope_filter, scopes_filter, selection_filter
+from memoranda.store.access import (
+    default_scopes,
+    hierarchy_scopes,
+    scope_filter,
+    scopes_filter,
+    selection_filter,
+)
 from memoranda.store.index_sync import Live
 from memoranda.store.retrieval.candidates import Candidates, Target
 from memoranda.store.retrieval.evidence import FLOOR, LOOKED_AT, with_evidence
@@ -191,7 +197,9 @@ class Recall:
     def _targets(self, subject: Subject, query: Query) -> list[Target]:
         base = selection_filter(query, subject, now_micros())
         if query.hierarchy is None:
-            scopes = self._default_scopes(subject) if query.scopes is None else query.scopes
+            scopes = query.scopes
+            if scopes is None:
+                scopes = default_scopes(subject, self.settings.scope)
             return [Target(None, 1.0, all_of(scopes_filter(scopes, subject), base))]
         if query.scopes is not None:
             raise InvalidInput("hierarchy", "names the scopes itself; leave `scopes` out")
@@ -200,16 +208,6 @@ class Recall:
             Target(scope, weigh[scope.partition(":")[0]], all_of(scope_filter(scope, subject), base))
             for scope in hierarchy_scopes(query.hierarchy)
         ]
-
-    def _default_scopes(self, subject: Subject) -> list[str] | None:
-        """Return the configured scope, if it applies to a request without scopes. Return None if it does not, such as
-        `session` without an id: then the defaults of the subject apply."""
-        scope = self.settings.scope
-        if scope == "user":
-            return [f"user:{subject.user_id}"] if subject.user_id is not None else None
-        if scope == "global" or (scope == "all" and subject.role == "admin"):
-            return [scope]
-        return None
 
     # --- the two sides -----------------------------------------------------------------------------
 
