@@ -64,8 +64,8 @@ class Recalled(msgspec.Struct, kw_only=True):
 
 
 class RecallResult(msgspec.Struct, kw_only=True):
-    """`evidence` says whether the memories are likely to answer, `evidence_probability`, 0 to 1, how likely; `omitted` did
-    not fit within `max_tokens`; `degraded` names what could not answer in full."""
+    """`evidence` says whether the memories are likely to answer, and `evidence_probability`, 0 to 1, how likely;
+    `omitted` did not fit within `max_tokens`; `degraded` names what could not answer in full."""
 
     scopes: list[str]
     evidence: str
