@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -21,7 +23,7 @@ from memoranda.cli.hooks.transcripts import message_of
 from memoranda.client import Client
 from memoranda.storage.data_lock import DATABASE, LOCK
 from support.server_process import Process
-from support.waiting import until
+from support.waiting import SECONDS, until
 
 SETTINGS = {"facts": {"extraction": "eager", "capture_rules": True}}
 SET = [
@@ -50,6 +52,7 @@ def hook(event: str, folder: Path, *words: str, **given: Any) -> Any:
         capture_output=True,
         check=False,
         env={**os.environ, "MEMORANDA_CONFIG": ""},
+        timeout=SECONDS,
     )
     assert (done.returncode, done.stderr) == (0, b"")
     if not done.stdout:
@@ -286,6 +289,17 @@ def test_whatever_fails_the_prompt_passes(server: Process, tmp_path: Path) -> No
     wrong = [sys.executable, "-m", "memoranda", "hook", "prompts", "--colour"]
     done = subprocess.run(wrong, input=b"{}", capture_output=True, check=False, cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_a_server_that_does_not_answer_holds_no_prompt(tmp_path: Path) -> None:
+    asked = {"session_id": "slow", "hook_event_name": "UserPromptSubmit", "prompt": "Which tea?"}
+    with socket.create_server(("127.0.0.1", 0)) as silent, (tmp_path / LOCK).open("w+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        lock.write(json.dumps({"pid": os.getpid(), "url": url}))
+        lock.flush()
+        assert hook("prompt", tmp_path, **asked) is None  # without a limit it would wait for ever
+    assert "prompt: no answer in time" in logged(tmp_path).splitlines()[-1]
 
 
 def test_a_prompt_imports_little(server: Process, tmp_path: Path) -> None:

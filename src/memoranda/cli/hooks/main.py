@@ -50,7 +50,7 @@ def answer(options: Options, given: bytes) -> str:
     if not isinstance(event_input, dict):
         raise TypeError("the input of a hook is a JSON object")
     if options.event in LIMITS:
-        _limit(LIMITS[options.event] - age())
+        _limit(LIMITS[options.event] - age(), options)
         try:
             text = _context_for(options, event_input)
         finally:  # at the end of the process an alarm would kill it
@@ -98,11 +98,14 @@ def _formatted(event_input: dict[str, Any], text: str) -> str:
     return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}})
 
 
-def _limit(seconds: float) -> None:
-    """Raise TimeoutError in the main thread after so many seconds."""
+def _limit(seconds: float, options: Options) -> None:
+    """End the process after so many seconds. An exception could be raised where Python ignores it, as in a callback of
+    the garbage collector."""
 
     def late(*_: object) -> NoReturn:
-        raise TimeoutError("no answer in time; the client goes on without it")
+        with suppress(OSError):
+            log(options.folder, options.event, "no answer in time; the client goes on without it")
+        os._exit(0)
 
     signal.signal(signal.SIGALRM, late)
     signal.setitimer(signal.ITIMER_REAL, max(LEAST, seconds))
