@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from memoranda.contexts import choosing
 from memoranda.contexts.choosing import Chosen
+from memoranda.text.instructions import RULES, TAG, worded
 from memoranda.text.terms import terms
 from memoranda.types import Hit, Memory
 
@@ -121,9 +122,23 @@ def test_what_is_before_the_model_is_not_told_again() -> None:
         hit("fine,  at NOON.", id="b", kind="fact"),
         hit("other", id="c"),
     )
-    kept, gone = choosing.not_present(found, {"c"}, {choosing.plain("fine, at noon.")})
+    kept, gone = choosing.not_present(found, {"c"}, (), {choosing.plain("fine, at noon.")})
     assert ids(kept) == ["b"]
     assert [(one.id, one.why) for one in gone] == [("a", "present"), ("c", "present")]
+
+
+def test_a_fact_on_messages_that_the_model_has_is_not_repeated() -> None:
+    standing = {"tags": [TAG], "metadata": {"extracted_by": RULES}}
+    found = chosen(
+        hit("Ana likes tea", id="told", kind="fact", source_refs=["said"]),
+        hit("Ana lives in Bonn", id="also elsewhere", kind="fact", source_refs=["said", "last year"]),
+        hit("Ana has a dog", id="written", kind="fact"),
+        hit(worded("Use metric units", "Ana"), id="rule", kind="fact", source_refs=["said"], **standing),
+    )
+    kept, gone = choosing.not_present(found, {"said", "something else"}, (), ())
+    assert ids(kept) == ["also elsewhere", "written", "rule"]
+    assert [(one.id, one.why) for one in gone] == [("told", "present")]
+    assert ids(choosing.not_present(found, (), {"said"}, ())[0]) == ids(found), "a recent message may be cut"
 
 
 def test_variety_prefers_the_other_to_the_same_again() -> None:

@@ -177,14 +177,18 @@ def left(candidate: Chosen, why: str, of: str | None = None) -> LeftOut:
 
 
 def not_present(
-    candidates: Sequence[Chosen], ids: Collection[str], said: Collection[str]
+    candidates: Sequence[Chosen], excluded: Collection[str], recent: Collection[str], said: Collection[str]
 ) -> tuple[list[Chosen], list[LeftOut]]:
-    """Return the candidates that are not in the prompt already, by id or as a message with the same text; and the
-    others."""
+    """Return the candidates that are not in the prompt already, and the others: excluded or recent ones by id, messages
+    with a text that was `said`, and facts that rest on excluded memories alone. Recent messages may be cut to the
+    budget, so that facts on them count as not present."""
     remaining, gone = [], []
     for candidate in candidates:
-        again = candidate.memory.kind == "message" and plain(candidate.memory.content) in said
-        if again or candidate.memory.id in ids:
+        memory = candidate.memory
+        again = memory.kind == "message" and plain(memory.content) in said
+        sources = set() if memory.kind != "fact" or is_standing(memory) else set(memory.source_refs)
+        known = memory.id in excluded or memory.id in recent or (sources and sources <= set(excluded))
+        if again or known:
             gone.append(left(candidate, "present"))
         else:
             remaining.append(candidate)

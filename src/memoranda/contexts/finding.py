@@ -245,13 +245,14 @@ class Finding:
 
     def _choose(self, asked: ContextQuery, answers: _Answers, together: bool, results: Found) -> None:
         """Fill in the results that are chosen from the answers of the searches."""
-        ids = {*asked.exclude, *(said.id for said in asked.recent or () if said.id)}
+        recent = {said.id for said in asked.recent or () if said.id}
+        ids = {*asked.exclude, *recent}
         said = {
             choosing.plain(text)
             for text in (asked.query, *(message.content for message in asked.recent or ()))
         }
         chosen, again = choosing.not_present(
-            choosing.candidates([*answers.memories, *answers.sessions]), ids, said
+            choosing.candidates([*answers.memories, *answers.sessions]), set(asked.exclude), recent, said
         )
         chosen, other = choosing.applicable(chosen, asked.query)
         results.left_out += again + other

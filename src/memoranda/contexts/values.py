@@ -66,7 +66,7 @@ class ContextQuery(Selection, kw_only=True, forbid_unknown_fields=True):
     `rerank`, `recency`, `times`, `enrich`, `hyde` and `model_rerank` are those of a search. With `distinct`,
     of results that say nearly the same, only the best is included, and no memory that a chunk covers. With `marks`
     memories and summaries carry a number to be cited by. `exclude` names memories that are left out because the
-    prompt has them already."""
+    prompt has them already, and with them facts that rest on these alone."""
 
     constraints: ClassVar[tuple[Constraint, ...]] = (
         NotBoth("hierarchy", "scopes", "names the scopes itself; leave `scopes` out"),
