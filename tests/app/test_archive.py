@@ -160,8 +160,13 @@ def test_every_table_and_column_is_in_an_archive_or_left_out_for_a_reason(
     for name, held in archived.items():
         assert held <= columns[name]
         assert columns[name] - held <= numbers - ({"model"} if name == "query_log" else set())
-    line = json.loads(content(full[0])["rows/chunks.jsonl"].splitlines()[0])
-    assert columns["chunks"] - line.keys() == {"tenant_id", "seq", "attached"}
+    parts = content(full[0])
+    keys = {
+        name: {key for line in parts[f"rows/{name}.jsonl"].splitlines() for key in json.loads(line)}
+        for name in ("memories", "chunks")
+    }
+    assert columns["chunks"] - keys["chunks"] == {"tenant_id", "seq", "attached"}
+    assert columns["memories"] - keys["memories"] == {"tenant_id", "seq", "rev"}
 
 
 def test_a_restore_is_exact_and_happens_once(full: tuple[Path, str], home: Any, tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from memoranda.store.validation import (
     Draft,
     Part,
     check_name,
+    check_text,
     check_vector,
     dedup_key,
     draft,
@@ -64,9 +65,11 @@ class Vector(msgspec.Struct, kw_only=True):
 
 
 class Line(Memory, kw_only=True):
-    """One memory, with what the API does not show: whether its time was given, and its vectors."""
+    """One memory, with what the API does not show: its header (of a summary), whether its time was given, and its
+    vectors."""
 
     content_hash: str = ""
+    header: str | None = None
     access_count: Annotated[int, msgspec.Meta(ge=0, lt=1 << 40)] = 0
     dated: bool = True
     occurred_at: datetime | None = None  # type: ignore[assignment]
@@ -123,6 +126,8 @@ def _line(row: Record, vectors: list[Vector] | None) -> dict[str, Any]:
     line: dict[str, Any] = msgspec.to_builtins(to_memory(row), builtin_types=(datetime,))
     del line["scope"]
     line["dated"] = bool(row.dated)
+    if row.header is not None:
+        line["header"] = row.header
     if vectors is not None:
         line["embeddings"] = vectors
     return line
@@ -250,6 +255,8 @@ def _row(line: Line, subject: Subject, bounds: Bounds, place: dict[str, str | No
     if not line.dated:
         fields["occurred_at"] = None
     check_name(line.superseded_by, "superseded_by")
+    if line.header is not None:
+        check_text(line.header, "header", bounds)
     now = now_micros()
     new = draft(convert(fields, NewMemory), subject, now, bounds, "")
     row = new.row._replace(
@@ -260,6 +267,7 @@ def _row(line: Line, subject: Subject, bounds: Bounds, place: dict[str, str | No
         occurred_at=_time(line, "occurred_at", now),
         created_at=_time(line, "created_at", now),
         updated_at=_time(line, "updated_at", now),
+        header=line.header,
     )
     return Draft(row._replace(dedup_key=_own_key(row)), named=new.named)
 

@@ -1,0 +1,63 @@
+"""Summaries of sessions and weeks in exports and archives: restored with their headers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memoranda.app.blocking import BlockingMemoranda
+from memoranda.sessions import keeping, summarizing
+from memoranda.store.rows import COLUMNS, Record, searched_text
+from memoranda.types import Subject
+from support.waiting import until
+
+
+@pytest.fixture
+def orangery(chat: Any, monkeypatch: Any) -> Any:
+    """A tenant with two summarized sessions of a week in the channel `orangery`, and their rollup."""
+    monkeypatch.setattr(keeping, "QUIET", 0)
+    monkeypatch.setattr(summarizing, "QUIET", 0)
+    for day in (0, 1):
+        id = chat.talk(day, channel="orangery")
+        chat.sessions.close(id)
+        chat.summarized(id)
+    until(lambda: chat.kept("rollup"), "a roll-up")
+    return chat
+
+
+@pytest.fixture
+def other(home: Any) -> Iterator[BlockingMemoranda]:
+    """An empty product."""
+    with home.open("other", sessions={"min_messages": 2}) as opened:
+        yield opened
+
+
+def archived(chat: Any, tmp_path: Path) -> Path:
+    path = tmp_path / "all.zip"
+    chat.rc.archives_as(Subject(tenant_id=chat.tenant)).export_to(path)
+    return path
+
+
+def searched_texts(rc: BlockingMemoranda, tenant: str) -> dict[str, str]:
+    sql = f"SELECT {COLUMNS} FROM memories WHERE tenant_id = ?"
+    rows = map(Record._make, rc.inner.core.store.db.read(lambda c: c.select(sql, [tenant])))
+    return {row.id: searched_text(row) for row in rows}
+
+
+@pytest.mark.parametrize("form", ["zip", "jsonl"])
+def test_a_summary_is_found_by_its_header_after_a_restore(
+    orangery: Any, other: BlockingMemoranda, tmp_path: Path, form: str
+) -> None:
+    if form == "zip":
+        assert other.archives.import_from(archived(orangery, tmp_path)).skipped == []
+    else:
+        assert other.memories.import_from(orangery.memories.export()).conflicts == []
+    assert searched_texts(other, "default") == searched_texts(orangery.rc, orangery.tenant)
+    summaries = orangery.kept("session_summary", "rollup")
+    assert len(summaries) == 3
+    assert not any("orangery" in summary.content for summary in summaries)
+    hits = other.memories.search("orangery", mode="words", kinds=["session_summary", "rollup"]).results
+    assert {hit.memory.id for hit in hits} == {summary.id for summary in summaries}
