@@ -220,6 +220,38 @@ def test_stores_of_other_names_and_other_memories_are_apart(folder: Any) -> None
     assert store.search(()) == []
 
 
+@pytest.mark.parametrize("scope", ["user:ana", "agent:helper", "channel:garden", "global"])
+@pytest.mark.parametrize("form", ["zip", "jsonl"])
+def test_a_store_is_whole_in_another_scope(folder: Any, tmp_path: Path, scope: str, form: str) -> None:
+    store = MemorandaStore(folder)
+    store.put(ANA, "city", {"text": "Ana lives in Berlin."})
+    store.put(BEN, "city", {"text": "Ben lives in Munich."})
+    folder.memories.add("the kettle is old")
+    path = tmp_path / f"all.{form}"
+    (folder.archives if form == "zip" else folder.memories).export_to(path)
+    with memoranda.open(":memory:", embedder=QUICK) as other:
+        (other.archives if form == "zip" else other.memories).import_from(path, scope=scope)
+        moved = MemorandaStore(other)
+        assert [item.value for item in moved.search((), query="Berlin", limit=1)] == [
+            {"text": "Ana lives in Berlin."}
+        ]
+        assert moved.list_namespaces() == [ANA, BEN]
+        moved.put(ANA, "city", {"text": "Ana lives in Paris."})
+        assert keys(moved.search(ANA)) == ["city"]
+        items = other.memories.list(kinds=["item"], scopes=["all"]).data
+        assert {item.user_id for item in items} == {"ana" if scope == "user:ana" else None}
+        (again,) = other.memories.list(scopes=[scope]).data
+        assert again.content == "the kettle is old"
+
+
+def test_an_import_into_another_scope_copies_no_item(folder: Any) -> None:
+    store = MemorandaStore(folder)
+    store.put(ANA, "city", {"text": "Ana lives in Berlin."})
+    (item,) = folder.memories.list(kinds=["item"]).data
+    assert folder.memories.import_from(folder.memories.export(), scope="user:ana").conflicts == [item.id]
+    assert len(store.search(())) == 1
+
+
 def test_writers_of_one_key_do_not_collide(folder: Any) -> None:
     stores = [MemorandaStore(folder) for _ in range(4)]
     with ThreadPoolExecutor(4) as threads:

@@ -21,7 +21,7 @@ from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.ingest import Ingest
 from memoranda.store.listing import scan
-from memoranda.store.rows import Record, to_memory
+from memoranda.store.rows import ITEM, Record, to_memory
 from memoranda.store.store import Store
 from memoranda.store.validation import (
     GIVEN,
@@ -248,10 +248,11 @@ def _draft(
 
 
 def _row(line: Line, subject: Subject, bounds: Bounds, place: dict[str, str | None] | None) -> Draft:
-    """Return the draft of a line: checked like any new memory, with its own history."""
+    """Return the draft of a line: checked like any new memory, with its own history. In another scope, an item stays in
+    its channel and session, by which the store that wrote it finds it."""
     fields = {name: getattr(line, name) for name in NewMemory.__struct_fields__ if name != "embedding"}
     if place is not None:
-        fields |= place
+        fields |= {"user_id": place["user_id"]} if line.kind == ITEM else place
     if not line.dated:
         fields["occurred_at"] = None
     check_name(line.superseded_by, "superseded_by")
@@ -356,13 +357,13 @@ def _without_conflicts(
     store: Store, tenant: str, batch: list[Draft], done: Imported, moved: bool
 ) -> list[Draft]:
     """Return the drafts whose id is free or names the same text. A memory that moves to another scope (`moved`) than it
-    has here becomes a copy."""
+    has here becomes a copy, unless it is an item: its id is its identity."""
     existing = store.by_id(tenant, [candidate.row.id for candidate in batch if candidate.named])
     free: list[Draft] = []
     keys: dict[str, str] = {}
     for candidate in batch:
         other = existing.get(candidate.row.id)
-        if moved and other is not None and _elsewhere(candidate.row, other):
+        if moved and other is not None and candidate.row.kind != ITEM and _elsewhere(candidate.row, other):
             free.append(_copy(candidate))
             continue
         if other is not None and _is_same(candidate.row, other):
