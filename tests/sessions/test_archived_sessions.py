@@ -1,4 +1,4 @@
-"""Summaries of sessions and weeks in exports and archives: restored with their headers."""
+"""Summaries of sessions and weeks in exports and archives: restored with their headers, and in another scope."""
 
 from __future__ import annotations
 
@@ -61,3 +61,36 @@ def test_a_summary_is_found_by_its_header_after_a_restore(
     assert not any("orangery" in summary.content for summary in summaries)
     hits = other.memories.search("orangery", mode="words", kinds=["session_summary", "rollup"]).results
     assert {hit.memory.id for hit in hits} == {summary.id for summary in summaries}
+
+
+def test_in_another_scope_weeks_are_summarized_again(
+    orangery: Any, other: BlockingMemoranda, tmp_path: Path
+) -> None:
+    archive = archived(orangery, tmp_path)
+    report = other.archives.import_from(archive, user_id="bob")
+    reason = "is not moved to another scope: the weeks of a channel are summarized there again"
+    assert {(skipped.kind, skipped.reason) for skipped in report.skipped} == {
+        ("weekly summary", reason), ("memory", reason),
+    }  # fmt: skip
+    (rollup,) = until(lambda: other.memories.list(kinds=["rollup"]).data, "a roll-up")
+    assert rollup.id != orangery.kept("rollup")[0].id
+    first, second = other.sessions.list(order="asc").data
+    assert (rollup.user_id, rollup.channel_id) == ("bob", "orangery")
+    assert rollup.source_refs == [first.id, second.id]
+
+    other.archives.import_from(archive, user_id="bob")
+    rollups = "SELECT owner, stale, memory_id FROM rollups"
+    rows = other.inner.core.store.db.read(lambda c: c.select(rollups))
+    assert [tuple(row) for row in rows] == [("bob", 0, rollup.id)]
+    other.sessions.delete(first.id)
+    assert other.memories.list(kinds=["rollup"]).data == []
+    hits = other.memories.search("orangery", mode="words", kinds=["session_summary", "rollup"]).results
+    assert [hit.memory.session_id for hit in hits] == [second.id]
+
+
+def test_without_a_channel_there_are_no_weeks(
+    orangery: Any, other: BlockingMemoranda, tmp_path: Path
+) -> None:
+    other.archives.import_from(archived(orangery, tmp_path), scope="user:bob")
+    assert len(other.memories.list(kinds=["session_summary"]).data) == 2
+    assert other.memories.list(kinds=["rollup"]).data == []

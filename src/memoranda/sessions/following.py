@@ -81,7 +81,7 @@ class Following:
         if row.channel_id is None:
             return 0, 0
         memories = fetch_ids(w.c, w.tenant, rollup_ids(w.c, row))
-        schedule_rollups(w, [row], now)
+        schedule_rollups(w.c, w.tenant, [row], now)
         return w.remove([memory.seq for memory in memories.values()])
 
     # --- changing ----------------------------------------------------------------------------------

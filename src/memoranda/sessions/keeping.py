@@ -34,15 +34,15 @@ def owner_of(row: SessionRow) -> str:
     return "" if len(texts_of(row.users)) > 1 else row.user_id or ""
 
 
-def schedule_rollups(w: Writing, rows: Iterable[SessionRow], now: int) -> None:
+def schedule_rollups(c: Connection, tenant: str, rows: Iterable[SessionRow], now: int) -> None:
     """Schedule the rollups of sessions whose summaries have changed: of their weeks, and of the weeks whose rollups
     include them now. A rollup is due when its week is over, but not before `QUIET` has passed."""
     rolled = [row for row in rows if row.channel_id is not None]
     weeks = {(str(row.channel_id), owner_of(row), week_of(row.started_at)) for row in rolled}
-    made = w.c.all("rollups_of", [w.tenant, compact_json([row.id for row in rolled])])
+    made = c.all("rollups_of", [tenant, compact_json([row.id for row in rolled])])
     weeks |= {(channel, owner, week) for channel, owner, week, _ in made}
     for channel, owner, week in sorted(weeks):
-        w.c.run("stale_rollup", [w.tenant, channel, owner, week, max(now + QUIET, week * DAY + WEEK), now])
+        c.run("stale_rollup", [tenant, channel, owner, week, max(now + QUIET, week * DAY + WEEK), now])
 
 
 def withdraw(w: Writing, row: SessionRow, now: int) -> tuple[int, int]:
@@ -51,7 +51,7 @@ def withdraw(w: Writing, row: SessionRow, now: int) -> tuple[int, int]:
         return 0, 0
     w.c.run("clear_summary", [w.tenant, row.id])
     ids = [row.summary_id, *rollup_ids(w.c, row)]
-    schedule_rollups(w, [row], now)
+    schedule_rollups(w.c, w.tenant, [row], now)
     memories = fetch_ids(w.c, w.tenant, ids)
     return w.remove([memory.seq for memory in memories.values()])
 

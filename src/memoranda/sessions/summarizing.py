@@ -270,7 +270,8 @@ class Summarizing:
                 w.c.run("settle_session", [status, w.tenant, row.id, row.rev])
                 counts["skipped"] += 1
         schedule_rollups(
-            w,
+            w.c,
+            w.tenant,
             [
                 there[result.row.id]
                 for result in results

@@ -52,6 +52,7 @@ from memoranda.memories.transfer import (
     claims_rules,
     without_claim,
 )
+from memoranda.sessions.rolling import SOURCE as ROLLED
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.ids import listed
@@ -66,7 +67,7 @@ UNPROVEN = (
     "claims to be extracted by rules, and no message in its sources says so: stored without `extracted_by`"
 )
 MISSING = "has no bytes: it was deleted while the archive was written"
-NOT_MOVED = "is made again in another scope, from the summaries of its sessions"
+NOT_MOVED = "is not moved to another scope: the weeks of a channel are summarized there again"
 
 
 class Restoring:
@@ -251,6 +252,9 @@ class Restoring:
                     continue
                 if draft.row.kind == "message" and draft.row.id in self._refused.get(MESSAGES.name, ()):
                     self._skip("memory", GONE, draft.row.id, failed=True)
+                    continue
+                if self._place and (draft.row.kind, draft.row.source) == ("rollup", ROLLED):
+                    self._skip("memory", NOT_MOVED, draft.row.id)
                     continue
                 drafts.append(draft)
             drafts = await self._in_stores(drafts)

@@ -26,7 +26,8 @@ from memoranda.knowledge.quotas import quotas_of
 from memoranda.memory_stores.rows import overlap, path_taken
 from memoranda.memory_stores.values import checked_path
 from memoranda.responses.conversations import ConversationRow
-from memoranda.sessions.records import messages_by_id
+from memoranda.sessions.keeping import schedule_rollups
+from memoranda.sessions.records import messages_by_id, sessions_by_id
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.steps import ROWS
@@ -92,6 +93,8 @@ def write_rows(
     done.created = list(places.values())
     if places and not dry:
         _insert(c, core, tenant, table, [rows[at] for at in done.created])
+        if table is SESSIONS and moved:
+            _schedule_rollups(c, tenant, [rows[at] for at in done.created])
     return done
 
 
@@ -260,6 +263,12 @@ def _session_numbers(c: Connection, tenant: str, rows: Sequence[Fields], extra: 
             "facts_rev": rev if row["facts_current"] else 0,
             "summary_rev": None if current is None else rev if current else 0,
         }
+
+
+def _schedule_rollups(c: Connection, tenant: str, rows: Sequence[Fields]) -> None:
+    """Schedule the rollups of the weeks of summarized sessions."""
+    summarized = sessions_by_id(c, tenant, [row["id"] for row in rows if row["summary_id"] is not None])
+    schedule_rollups(c, tenant, summarized.values(), now_micros())
 
 
 def _read_again(c: Connection, core: Core, tenant: str, rows: Sequence[Fields]) -> None:
