@@ -22,12 +22,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import memoranda
+from memoranda.app.archive.chunks import ChunkLine
 from memoranda.app.archive.tables import LEFT_OUT, TABLES
-from memoranda.app.archive.writing import write_archive
+from memoranda.app.archive.writing import Manifest, Member, write_archive
 from memoranda.app.blocking import BlockingMemoranda
 from memoranda.app.history_report import HistoryImported
 from memoranda.errors import Forbidden, InvalidInput
 from memoranda.knowledge.values import NewStoreFile
+from memoranda.memories.transfer import Vector
 from memoranda.memory_stores.values import NewStore, NewStoreMemory, StoreMemoryChange
 from memoranda.responses.profiles import NewProfile
 from memoranda.types import Subject
@@ -167,6 +169,19 @@ def test_every_table_and_column_is_in_an_archive_or_left_out_for_a_reason(
     }
     assert columns["chunks"] - keys["chunks"] == {"tenant_id", "seq", "attached"}
     assert columns["memories"] - keys["memories"] == {"tenant_id", "seq", "rev"}
+
+
+def test_the_page_knows_the_tables_and_the_fields_of_lines() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "export.md").read_text("utf-8")
+
+    def names(begin: str, end: str) -> list[str]:
+        return re.findall(r"`(\w+)`", page.partition(begin)[2].partition(end)[0])
+
+    assert sorted(names("| a line is |", "| a row of")) == sorted(table.name for table in TABLES)
+    assert [*names("| a chunk of a file", "|"), "embeddings"] == [*ChunkLine.__struct_fields__]
+    manifest = [*Manifest.__struct_fields__, *Member.__struct_fields__]
+    assert sorted(names("| `manifest.json` |", "|")) == sorted(manifest)
+    assert names("is a list of ", ".") == [*Vector.__struct_fields__]
 
 
 def test_a_restore_is_exact_and_happens_once(full: tuple[Path, str], home: Any, tmp_path: Path) -> None:
