@@ -63,6 +63,7 @@ def test_a_summary_is_found_by_its_header_after_a_restore(
     assert {hit.memory.id for hit in hits} == {summary.id for summary in summaries}
 
 
+@pytest.mark.rows_in("sqlite", "postgresql")
 def test_in_another_scope_weeks_are_summarized_again(
     orangery: Any, other: BlockingMemoranda, tmp_path: Path
 ) -> None:
