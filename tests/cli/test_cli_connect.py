@@ -25,7 +25,7 @@ PLACES = {
     "claude-desktop": (".config/Claude/claude_desktop_config.json", None),
     "codex": (".codex/config.toml", ".codex/hooks.json"),
     "cursor": (".cursor/mcp.json", ".cursor/hooks.json"),
-    "vscode": (".config/Code/User/mcp.json", None),
+    "vscode": (".config/Code/User/mcp.json", ".copilot/hooks/memoranda.json"),
     "opencode": (".config/opencode/opencode.json", None),
     "gemini": (".gemini/settings.json", ".gemini/settings.json"),
 }

@@ -61,7 +61,7 @@ def hook(event: str, folder: Path, *words: str, **given: Any) -> Any:
     if "additional_context" in answer:
         return answer["additional_context"]
     told = answer["hookSpecificOutput"]
-    assert told["hookEventName"] == given["hook_event_name"]
+    assert told["hookEventName"] == given.get("hook_event_name", given.get("hookEventName"))
     return told["additionalContext"]
 
 
@@ -151,6 +151,8 @@ def test_facts_of_one_session_reach_the_next(server: Process, tmp_path: Path) ->
         "session-start", folder, "--user", "ada", conversation_id="c", hook_event_name="sessionStart"
     )
     assert "green tea" in cursor
+    vscode = hook("session-start", folder, "--user", "ada", sessionId="v", hookEventName="SessionStart")
+    assert "green tea" in vscode
 
 
 def within(folder: Path, *words: str, **given: Any) -> str:

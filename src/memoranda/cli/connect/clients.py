@@ -6,7 +6,9 @@ Sources, by client:
 - `claude-desktop`: https://modelcontextprotocol.io/docs/develop/connect-local-servers
 - `codex`: https://developers.openai.com/codex/mcp and https://developers.openai.com/codex/hooks
 - `cursor`: https://cursor.com/docs/mcp and https://cursor.com/docs/hooks
-- `vscode`: https://code.visualstudio.com/docs/agents/reference/mcp-configuration
+- `vscode`: https://code.visualstudio.com/docs/agents/reference/mcp-configuration and
+  https://code.visualstudio.com/docs/agent-customization/hooks: context is taken at the start of a session only, and the
+  form of transcripts is not documented
 - `opencode`: https://opencode.ai/docs/mcp-servers and https://opencode.ai/docs/config
 - `gemini`: https://geminicli.com/docs/tools/mcp-server and https://geminicli.com/docs/hooks/reference
 """
@@ -130,7 +132,18 @@ CLIENTS: dict[str, Client] = {
             fresh={"version": 1},
         ),
     ),
-    "vscode": Client(application("Code", "User", "mcp.json"), ".vscode/mcp.json", ("servers",), "stdio"),
+    "vscode": Client(
+        application("Code", "User", "mcp.json"),
+        ".vscode/mcp.json",
+        ("servers",),
+        "stdio",
+        HookFile(
+            home(".copilot", "hooks", "memoranda.json"),
+            ".github/hooks/memoranda.json",
+            {"SessionStart": "session-start"},
+            flat=True,
+        ),
+    ),
     "opencode": Client(dotconfig("opencode", "opencode.json"), "opencode.json", ("mcp",), "local"),
     "gemini": Client(
         home(".gemini", "settings.json"),

@@ -175,7 +175,7 @@ def _with_hooks(text: str, file: HookFile, command: Callable[[str], str]) -> str
     for name, event in file.events.items():
         seconds = SECONDS[event]
         hook = {
-            **({} if file.flat else {"type": "command"}),
+            "type": "command",
             "command": command(event),
             "timeout": seconds * 1_000 if file.milliseconds else seconds,
         }

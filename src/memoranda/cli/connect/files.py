@@ -55,9 +55,12 @@ class Change(msgspec.Struct, frozen=True):
             _replace(place, self.after, place)
         if undo:
             backup.unlink(missing_ok=True)
-        if self.after is None and place.parent.name.startswith("."):
-            with suppress(OSError):  # it has other files
-                place.parent.rmdir()
+        if self.after is None:
+            with suppress(OSError):  # a folder has other files
+                for folder in place.parents:
+                    if folder.name != "hooks" and not folder.name.startswith("."):
+                        break
+                    folder.rmdir()
 
 
 def backup_of(path: Path) -> Path:

@@ -18,6 +18,8 @@ from memoranda.cli.hooks.state import Position, log
 
 LIMITS = {"prompt": 0.28, "session-start": 5.0}
 """Seconds from the start of the process until the output; a prompt has 0.3 including the end of the process."""
+NAMES = {"conversation_id": "session_id", "sessionId": "session_id", "hookEventName": "hook_event_name"}
+"""The fields of Cursor and VS Code by the names that Claude Code, Codex and Gemini CLI have."""
 LEAST = 0.02
 """Seconds that are left in any case."""
 
@@ -49,6 +51,7 @@ def answer(options: Options, given: bytes) -> str:
     event_input: dict[str, Any] = json.loads(given)
     if not isinstance(event_input, dict):
         raise TypeError("the input of a hook is a JSON object")
+    event_input = {NAMES.get(name, name): value for name, value in event_input.items()}
     if options.event in LIMITS:
         _limit(LIMITS[options.event] - age(), options)
         try:
@@ -70,7 +73,7 @@ def _context_for(options: Options, event_input: dict[str, Any]) -> str:
     from memoranda.cli.hooks import prompt_context
     from memoranda.cli.hooks.server import server_of
 
-    session_id = str(event_input.get("session_id") or event_input.get("conversation_id") or "")
+    session_id = str(event_input.get("session_id") or "")
     position = Position(options.folder, session_id, options.owner)
     if (path := event_input.get("transcript_path")) and os.path.isdir(options.folder):
         position.follow(path)
