@@ -174,6 +174,37 @@ def test_a_changed_text_is_left_alone(rc: BlockingMemoranda, tmp_path: Path) -> 
     assert report.imported["note"].present == 1
 
 
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("note.md", "Tea of {}"),
+        ("note.md", "---\npermalink: note\n---\n- [drink] tea of {}\n"),
+        ("memory/MEMORY.md", "Tea of {}"),
+    ],
+    ids=["obsidian", "basic-memory", "claude-code"],
+)
+def test_two_sources_with_the_same_names_are_both_imported(
+    file: str, text: str, rc: BlockingMemoranda, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = {"type": "user", "sessionId": "s", "uuid": "u", "message": {"content": "Hello"}}
+    for project in ("work", "home"):
+        packed(
+            {file: text.format(project), "s.jsonl": jsonl(said)}
+            if "/" in file
+            else {file: text.format(project)},
+            "folder",
+            tmp_path / project,
+        )
+    counted = [rc.import_history(tmp_path / project) for project in ("work", "home")]
+    assert [report.failed for report in counted] == [0, 0]
+    assert {tally.created for kind, tally in counted[1].imported.items() if kind in ("note", "fact")} == {1}
+    before = stored(rc)
+    monkeypatch.chdir(tmp_path / "work")
+    for path in ("../home/", ".", "../work", *([".."] if "/" in file else [])):
+        assert rc.import_history(path).failed == 0
+        assert stored(rc) == before
+
+
 def test_options_are_checked(rc: BlockingMemoranda, tmp_path: Path) -> None:
     own = packed({"own.jsonl": jsonl({"memoranda_export": 1})}, "file", tmp_path)
     with pytest.raises(InvalidInput, match=r"use memories\.import_from"):

@@ -54,6 +54,15 @@ def test_damage_is_named_and_ends_with_1(run: Any, tmp_path: Path) -> None:
     assert run.json("stats")["memories"] == 1
 
 
+def test_an_id_that_is_taken_names_the_fix(run: Any, tmp_path: Path) -> None:
+    vault = packed({"a.md": "one"}, "folder", tmp_path / "vault")
+    run("import", str(vault))
+    (vault / "a.md").write_text("two")
+    result = run("import", str(vault))
+    assert result.exit_code == 1
+    assert "forget it to import it anew" in result.stderr
+
+
 def test_a_date_that_cannot_be_read_is_named(run: Any, tmp_path: Path) -> None:
     result = run(
         "import", str(packed({"a.md": "---\ndate: 01/05/2024\n---\nText"}, "folder", tmp_path / "v"))

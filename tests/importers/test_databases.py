@@ -110,6 +110,26 @@ def test_the_document_and_the_own_date_of_a_record_of_chroma_come_first(tmp_path
     assert [each.content for each in mapped if isinstance(each, Entry)] == ["A label", "Text alone"]
 
 
+def test_ids_of_databases_are_those_of_the_folder_or_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sources(path: Path) -> set[str | None]:
+        return {each.source for each in read(path) if isinstance(each, Entry)}
+
+    folder = chroma_folder(tmp_path / "tea")
+    monkeypatch.chdir(folder)
+    assert sources(folder) == sources(Path()) == sources(folder / "chroma.sqlite3") == {"tea"}
+    assert sources(chroma_folder(tmp_path / "coffee")) == {"coffee"}
+    for url in (
+        "postgresql://me:secret@DB:5432/app",
+        "postgres://db/app?user=me",
+        "postgresql:///app?host=db",
+    ):
+        assert Remote(url, {}).database == "db/app"
+    assert Remote("postgresql://db/other", {}).database == "db/other"
+    assert Remote("https://me:secret@Host:6333/docs", {}).host == "host:6333"
+
+
 def test_qdrant_folder(tmp_path: Path) -> None:
     client = pytest.importorskip("qdrant_client").QdrantClient(path=str(tmp_path / "q"))
     models = pytest.importorskip("qdrant_client.models")

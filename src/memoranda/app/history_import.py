@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from memoranda.app.history_report import HistoryImported, Stored
+from memoranda.app.history_report import TAKEN, HistoryImported, Stored
 from memoranda.errors import Conflict, InvalidInput, MemorandaError, QuotaExceeded
 from memoranda.importers.databases import Remote, is_url
 from memoranda.importers.formats import ARCHIVE, FORMATS, OWN, format_of
@@ -31,7 +31,6 @@ from memoranda.types import MAX_ID_CHARS, Added
 BATCH = 200
 """The most messages or memories in one write."""
 BATCH_CHARS = 1 << 20
-TAKEN = "is stored already, with another text or in another scope"
 REFUSED = "is refused"
 
 
@@ -253,7 +252,7 @@ class _Writer:
         if self._options.user_id is not None:
             ids["user_id"] = self._options.user_id
         fields: dict[str, Any] = {
-            "id": f"mem_{_digest(self._name, item.id)}",
+            "id": f"mem_{_digest(self._name, *filter(None, [item.source]), item.id)}",
             "content": item.content,
             "kind": item.kind,
             "source": self._name,

@@ -16,6 +16,8 @@ PLACES = 20
 """The most places listed for one reason."""
 PLACE_CHARS = 400
 MOST_REASONS = 200
+TAKEN = "is stored already, with another text or in another scope"
+"""The reason for which an item is left out whose id is that of another one."""
 OTHER = "is left out for another reason"
 
 

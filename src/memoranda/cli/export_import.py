@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 import msgspec
 import typer
 
+from memoranda.app.history_report import TAKEN
 from memoranda.cli.invocation import Invocation, common_options
 from memoranda.cli.options import Kinds, Places, Scope, ScopeId, kinds_of, scope_of
 from memoranda.cli.output import plain, say
@@ -189,6 +190,11 @@ def _show_history(invocation: Invocation, report: HistoryImported) -> None:
     invocation.show(report, "\n".join(_history_lines(report)))
     if report.failed:
         say(f"{report.failed} parts are damaged or could not be stored")
+        if any(group.reason == TAKEN for group in report.skipped):
+            say(
+                "what is stored already stays as it is; forget it to import it anew, or give the folder of"
+                " another source with the same names another name"
+            )
         raise typer.Exit(1)
 
 

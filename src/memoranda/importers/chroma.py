@@ -50,12 +50,12 @@ def read(source: Source) -> Iterator[Item]:
 def _read_file(source: Source, name: str, path: Path) -> Iterator[Item]:
     try:
         with copied(path) as c:
-            yield from _records(source, c, name)
+            yield from _records(source, c, name, path.resolve().parent.name)
     except sqlite3.Error as exc:
         yield Skipped(kind="file", reason="is damaged", place=f"{name}: {exc}", failed=True)
 
 
-def _records(source: Source, c: sqlite3.Connection, name: str) -> Iterator[Item]:
+def _records(source: Source, c: sqlite3.Connection, name: str, folder: str) -> Iterator[Item]:
     after = -1
     while rows := c.execute(_RECORDS, [after, PAGE]).fetchall():
         metadata: dict[int, dict[str, Any]] = {}
@@ -65,7 +65,9 @@ def _records(source: Source, c: sqlite3.Connection, name: str) -> Iterator[Item]
         for id_, collection, given, created in rows:
             place = f"{name}, collection {collection}, record {given}"
             payload, fields = _record(metadata.get(id_, {}), source.fields)
-            yield from entry(f"{collection}/{given}", payload, place, fields, created, collection=collection)
+            yield from entry(
+                f"{collection}/{given}", payload, place, fields, created, source=folder, collection=collection
+            )
         after = rows[-1][0]
 
 

@@ -154,7 +154,10 @@ def _note(source: Source, file: str) -> Iterator[Item]:
         reason = "has no text" if not content else "is larger than 1 MiB"
         yield Skipped(kind="note", reason=reason, place=file, failed=bool(content))
         return
+    folder = PurePosixPath(
+        source.name, file
+    ).parent.parent.name  # of the project, whether it or all projects are read
     yield Entry(
-        id=file, place=file, content=content, tags=["project-memory"],
+        id=f"memory/{PurePosixPath(file).name}", source=folder, place=file, content=content, tags=["project-memory"],
         occurred_at=source.modified(file), metadata={"path": text(file)},
     )  # fmt: skip

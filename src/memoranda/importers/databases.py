@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from memoranda.errors import InvalidInput
 from memoranda.importers.mapping import Fields
 from memoranda.importers.sources import Source
 from memoranda.storage.data_lock import refuse_live_database
+
+POSTGRES_PORT = 5432
 
 
 class Remote(NamedTuple):
@@ -28,6 +30,19 @@ class Remote(NamedTuple):
         """The URL without user and password."""
         parts = urlsplit(self.url)
         return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
+
+    @property
+    def host(self) -> str:
+        """The host of the URL and its port, without user and password."""
+        return urlsplit(self.url).netloc.rpartition("@")[2].lower()
+
+    @property
+    def database(self) -> str:
+        """The host of a URL of PostgreSQL and the database: the same with another user, and with or without 5432."""
+        parts = urlsplit(self.url)
+        given = dict(parse_qsl(parts.query))
+        host = (self.host or given.get("host", "")).removesuffix(f":{POSTGRES_PORT}")
+        return f"{host}/{parts.path.strip('/') or given.get('dbname', '')}"
 
 
 def is_url(path: str | Path) -> bool:

@@ -54,12 +54,14 @@ def _is_store(path: Path) -> bool:
 
 
 def _read_file(name: str, path: Path, fields: Fields) -> Iterator[Item]:
+    full = path.resolve()
+    source = f"{full.parent.name}/{full.name}"
     try:
         with copied(path) as c:
             seen: set[str] = set()
             cursor = c.execute(f"SELECT prefix, key, value, created_at FROM {TABLE} ORDER BY prefix, key")
             for prefix, key, value, created in cursor:
-                yield from _entry(_id(prefix, key, seen), prefix, key, value, created, fields)
+                yield from _entry(_id(prefix, key, seen), source, prefix, key, value, created, fields)
     except sqlite3.Error as exc:
         yield Skipped(kind="file", reason="is damaged", place=f"{name}: {exc}", failed=True)
 
@@ -78,7 +80,8 @@ def read_url(remote: Remote) -> Iterator[Item]:
         ):
             prefix, key = row["prefix"], row["key"]
             id_ = _id(prefix, key, seen)
-            yield from _entry(id_, prefix, key, row["value"], row["created_at"], remote.fields)
+            value, created = row["value"], row["created_at"]
+            yield from _entry(id_, remote.database, prefix, key, value, created, remote.fields)
 
 
 def _id(prefix: str, key: str, seen: set[str]) -> str:
@@ -92,7 +95,9 @@ def _id(prefix: str, key: str, seen: set[str]) -> str:
     return joined
 
 
-def _entry(id_: str, prefix: str, key: str, value: Any, created: Any, fields: Fields) -> Iterator[Item]:
+def _entry(
+    id_: str, source: str, prefix: str, key: str, value: Any, created: Any, fields: Fields
+) -> Iterator[Item]:
     place = f"namespace {prefix}, key {key}"
     try:
         document = value if isinstance(value, dict) else json.loads(value)
@@ -105,4 +110,4 @@ def _entry(id_: str, prefix: str, key: str, value: Any, created: Any, fields: Fi
     if not has_text(payload, fields):
         dates = {each: payload.get(each) for each in DATES}
         payload, fields = {"text": compact_json(document), **dates}, {}
-    yield from entry(id_, payload, place, fields, inserted, **about)
+    yield from entry(id_, payload, place, fields, inserted, source=source, **about)

@@ -53,10 +53,12 @@ def entry(
     place: str,
     fields: Fields,
     inserted_at: str | None = None,
+    *,
+    source: str,
     **about: Any,
 ) -> Iterator[Item]:
     """A record as a memory. Its metadata are `about` and all fields that are not its text or owner. `inserted_at` is
-    its date if none of its fields has one."""
+    its date if none of its fields has one; `source` is the name of its database."""
     flat = _flat(payload)
     key = _text_field(flat, fields)
     content = text(flat.get(key))
@@ -74,6 +76,7 @@ def entry(
     left = {"created_at": inserted_at} | {each: value for each, value in flat.items() if each not in used}
     yield Entry(
         id=digest(id_),
+        source=source,
         place=place,
         content=content,
         occurred_at=moment(*dates, inserted_at),

@@ -93,11 +93,18 @@ def _note(source: Source, file: str, *, graph: bool = False) -> Iterator[Item]:
     )
     body = note.body if title in note.body[:1_000] else f"{title}\n\n{note.body}"
     own = markdown.tags(note)
-    yield Entry(id=file, place=file, content=body, occurred_at=created, tags=own, metadata=about)
+    entry = Entry(
+        id=file,
+        source=source.name,
+        place=file,
+        content=body,
+        occurred_at=created,
+        tags=own,
+        metadata=about,
+    )
+    yield entry
     if graph:
-        yield from _graph(
-            note, title, file, Entry(id="", place=file, content="", occurred_at=created, tags=own)
-        )
+        yield from _graph(note, title, file, entry)
 
 
 def _graph(note: Note, title: str, file: str, like: Entry) -> Iterator[Entry]:
@@ -107,6 +114,7 @@ def _graph(note: Note, title: str, file: str, like: Entry) -> Iterator[Entry]:
         said = f"{title}: {value}" if kind == "observation" else f"{title} {label.replace('_', ' ')} {value}"
         yield Entry(
             id=digest(kind, text(file), label, value),
+            source=like.source,
             place=file,
             content=said,
             kind="fact",

@@ -53,7 +53,8 @@ def _entries(connection: Any, table: str, wanted: list[str], key: str, remote: R
     for row in rows(connection, query):
         id_ = str(row.pop(key))
         place = f"table {table}, row {id_}"
-        yield from entry(f"{table}/{id_}", _payload(row), place, remote.fields, table=table)
+        payload = _payload(row)
+        yield from entry(f"{table}/{id_}", payload, place, remote.fields, source=remote.database, table=table)
 
 
 def _payload(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def _read_file(source: Source, name: str) -> Iterator[Item]:
         with copied(path) as c:
             for number, (raw,) in enumerate(c.execute("SELECT point FROM points ORDER BY rowid"), 1):
                 yield from _pickled(
-                    raw, f"collection {collection}, point {number}", collection, source.fields
+                    raw, f"collection {collection}, point {number}", collection, source.fields, source.name
                 )
     except sqlite3.Error as exc:
         yield Skipped(kind="file", reason="is damaged", place=f"{name}: {exc}", failed=True)
@@ -86,7 +86,7 @@ class _Reader(pickle.Unpickler):
         return type(name, (_Bag,), {})
 
 
-def _pickled(raw: Any, place: str, collection: str, fields: Fields) -> Iterator[Item]:
+def _pickled(raw: Any, place: str, collection: str, fields: Fields, source: str) -> Iterator[Item]:
     try:
         point = _Reader(io.BytesIO(raw)).load()
         state = mapping(mapping(getattr(point, "state", None)).get("__dict__"))
@@ -105,12 +105,12 @@ def _pickled(raw: Any, place: str, collection: str, fields: Fields) -> Iterator[
     if "id" not in state:
         yield Skipped(kind="note", reason="is damaged", place=f"{place}: has no id", failed=True)
         return
-    yield from _point(state, place, collection, fields)
+    yield from _point(state, place, collection, fields, source)
 
 
-def _point(point: dict[str, Any], place: str, collection: str, fields: Fields) -> Iterator[Item]:
+def _point(point: dict[str, Any], place: str, collection: str, fields: Fields, source: str) -> Iterator[Item]:
     id_ = f"{collection}/{point['id']}"
-    return entry(id_, mapping(point.get("payload")), place, fields, collection=collection)
+    return entry(id_, mapping(point.get("payload")), place, fields, source=source, collection=collection)
 
 
 def read_url(remote: Remote) -> Iterator[Item]:
@@ -142,9 +142,8 @@ def _scrolled(http: httpx.Client, remote: Remote, collection: str) -> Iterator[I
         asked = {"limit": PAGE, "with_payload": True, "with_vector": False, "offset": offset}
         result = _result(http.build_request("POST", path, json=asked), http, remote)
         for point in objects(result.get("points")):
-            yield from _point(
-                point, f"collection {collection}, point {point.get('id')}", collection, remote.fields
-            )
+            place = f"collection {collection}, point {point.get('id')}"
+            yield from _point(point, place, collection, remote.fields, remote.host)
         offset = result.get("next_page_offset")
         if offset is None:
             return

@@ -58,6 +58,14 @@ class Source:
             raise InvalidInput("source", f"{path} {exc}") from exc
 
     @property
+    def name(self) -> str:
+        """The name of the folder or zip file, without the suffix of the latter; of one file, that of its folder."""
+        path = self.path.resolve()
+        if self._archive is not None:
+            return path.stem
+        return path.name if self.is_folder else path.parent.name
+
+    @property
     def is_folder(self) -> bool:
         """True if the source is a folder."""
         return self.path.is_dir()

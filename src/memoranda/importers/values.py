@@ -32,12 +32,13 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """A memory. `id` is unique within the format and the same at every reading. The three ids of scopes are those of
-    the source."""
+    """A memory. `id` is the same at every reading, and unique within the format, or within `source` if that is there.
+    The three ids of scopes are those of the source."""
 
     id: str
     place: str
     content: str
+    source: str | None = None
     kind: Kind = "note"
     occurred_at: datetime | None = None
     invalid_at: datetime | None = None
