@@ -66,6 +66,39 @@ def test_twice_changes_nothing_and_the_report_is_exact(
     assert {kind: tally.present for kind, tally in again.imported.items()} == one.imported
 
 
+def test_a_dry_run_reports_what_the_import_reports(rc: BlockingMemoranda, tmp_path: Path) -> None:
+    long = "x" * (1 << 20) + "y"
+    vault = packed({"a.md": "one", "b.md": "two", "c.md": "three"}, "folder", tmp_path / "vault")
+    rc.import_history(vault)
+    notes = {"a.md": "changed", "long.md": long, "new.md": "new"}
+    packed(notes | {f"{n}.md": f"{n}\n\nSame {n % 2}" for n in range(BATCH + 5)}, "folder", vault)
+    old, new = chatgpt_node("a", None, "user", "First"), chatgpt_node("b", "a", "user", "Second")
+    chats = {}
+    for name, nodes in (
+        ("chats", [old]),
+        ("more", [{**old, "message": chatgpt_node("a", None, "user", "Other")["message"]}, new]),
+        ("new", [old, new, chatgpt_node("c", "b", "user", long)]),
+    ):
+        conversation = chatgpt_conversation("n" if name == "new" else "c", nodes, nodes[-1]["id"])
+        files = {"conversations.json": json.dumps([conversation])}
+        chats[name] = packed(files, "folder", tmp_path / name)
+    rc.import_history(chats["chats"])
+    graph = {"uuid": "e1", "fact": "Ann works at X", "labels": [], "source": "text", "content": "c"}
+    facts = {name: tmp_path / f"{name}.json" for name in ("held", "ended")}
+    facts["held"].write_text(json.dumps([graph]))
+    facts["ended"].write_text(json.dumps([{**graph, "invalid_at": "2025-01-01T00:00:00Z"}]))
+    rc.import_history(facts["held"])
+    for path in (vault, chats["more"], chats["new"], facts["ended"]):
+        before = stored(rc)
+        dry = rc.import_history(path, dry_run=True)
+        assert stored(rc) == before
+        done = rc.import_history(path)
+        assert (dry.imported, dry.skipped) == (done.imported, done.skipped)
+        tallies = done.imported.values()
+        assert done.failed or any(tally.ended for tally in tallies)
+        assert path == chats["more"] or all(tally.created or tally.ended for tally in tallies)
+
+
 @pytest.mark.parametrize("source", ["zep", "mem0"])
 def test_what_ended_in_the_other_system_ends_here(source: str, rc: BlockingMemoranda, tmp_path: Path) -> None:
     def export(end: str | None) -> Path:

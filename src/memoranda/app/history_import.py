@@ -60,7 +60,13 @@ class Add(NamedTuple):
     memories: list[dict[str, Any]]
 
 
-Write: TypeAlias = Observe | Add
+class Check(NamedTuple):
+    """A write of a dry run: what would become of it."""
+
+    write: Observe | Add
+
+
+Write: TypeAlias = Observe | Add | Check
 Import: TypeAlias = Generator[Write, Sequence[Stored] | None, HistoryImported]
 """An import: a generator that yields writes; it is sent what became of each part, or thrown the error."""
 Storing: TypeAlias = Generator[Write, Sequence[Stored] | None, Sequence[Stored]]
@@ -162,21 +168,19 @@ class _Writer:
                 Skipped(kind="conversation", reason="has no messages to import", place=item.place)
             )
             return
-        if self._options.dry_run:
-            self._report.count_read("conversation", 1)
-            self._report.count_read("message", len(item.messages))
-            return
         around = self._around(item)
         stored: list[Stored] = []
 
-        def write(pieces: Sequence[Piece]) -> Write:
+        def write(pieces: Sequence[Piece]) -> Observe:
             return Observe([piece.fields for piece in pieces], around)
 
         for batch in _batches(self._messages(item)):
             stored += yield from self._stored("message", batch, write)
         self._report.count_stored("message", stored)
         if stored:
-            self._report.count("conversation", [{*stored} == {"created"}])
+            states = {*stored}
+            state: Stored = stored[0] if len(states) == 1 else "present"
+            self._report.count_stored("conversation", [state])
 
     def _around(self, item: Conversation) -> Around:
         place = self._place or {}
@@ -225,9 +229,6 @@ class _Writer:
 
     def entry(self, item: Entry) -> Generator[Write, Sequence[Stored] | None, None]:
         """Store a memory, together with others of its kind."""
-        if self._options.dry_run:
-            self._report.count_read(item.kind, 1)
-            return
         pieces = self._entries.setdefault(item.kind, [])
         pieces.append(Piece(self._memory(item), item.place))
         self._waiting += len(item.content)
@@ -267,12 +268,13 @@ class _Writer:
         return fields
 
     def _stored(
-        self, kind: str, pieces: Sequence[Piece], write: Callable[[Sequence[Piece]], Write]
+        self, kind: str, pieces: Sequence[Piece], write: Callable[[Sequence[Piece]], Observe | Add]
     ) -> Storing:
         """Return what became of each piece that could be stored. Refused pieces are isolated by halving, and
         reported."""
         try:
-            return (yield write(pieces)) or []
+            step = write(pieces)
+            return (yield Check(step) if self._options.dry_run else step) or []
         except QuotaExceeded:
             raise
         except (InvalidInput, Conflict) as exc:

@@ -10,8 +10,9 @@ import msgspec
 from memoranda.importers.values import Skipped
 from memoranda.text.storable import storable
 
-Stored: TypeAlias = Literal["created", "present", "ended"]
-"""What became of a part: it is new, was there already, or was there and has ended since."""
+Stored: TypeAlias = Literal["created", "present", "ended", "read"]
+"""What became of a part: it is new, was there already, or was there and has ended since. In a dry run that does not
+look at the store, it is only `read`."""
 PLACES = 20
 """The most places listed for one reason."""
 PLACE_CHARS = 400
@@ -22,7 +23,8 @@ OTHER = "is left out for another reason"
 
 
 class Tally(msgspec.Struct, kw_only=True):
-    """What was read of one kind. `read` = `created` + `present`; after a dry run, `read` alone is counted. `ended` are
+    """What was read of one kind. `read` = `created` + `present`; after a dry run through a server, or of an archive,
+    `read` alone is counted. `ended` are
     those of `present` that have ended in the other system since an earlier import, and now here, too."""
 
     read: int = 0
@@ -71,11 +73,10 @@ class HistoryImported(msgspec.Struct, kw_only=True):
 
     def count_stored(self, kind: str, stored: Sequence[Stored]) -> None:
         """Like `count`, by what became of each."""
-        self.count(kind, [state == "created" for state in stored], stored.count("ended"))
-
-    def count_read(self, kind: str, number: int) -> None:
-        """Count what a dry run read."""
-        self._tally(kind).read += number
+        if stored:
+            self._tally(kind).read += stored.count("read")
+            known = [state for state in stored if state != "read"]
+            self.count(kind, [state == "created" for state in known], stored.count("ended"))
 
     def _tally(self, kind: str) -> Tally:
         return self.imported.setdefault(kind, Tally())

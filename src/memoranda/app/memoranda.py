@@ -23,8 +23,18 @@ from memoranda.app.evals.evaluation import (
     SearchConfiguration,
     evaluate,
 )
-from memoranda.app.history_import import ImportOptions, Observe, Write, advance, importing, new_ends, states
+from memoranda.app.history_import import (
+    Add,
+    Check,
+    ImportOptions,
+    Observe,
+    advance,
+    importing,
+    new_ends,
+    states,
+)
 from memoranda.app.history_report import HistoryImported, Stored
+from memoranda.app.import_trial import Trial
 from memoranda.app.maintenance import Upkeep
 from memoranda.app.migration import Moves
 from memoranda.concurrency.threads import Threads
@@ -227,9 +237,9 @@ class Memoranda:
 
         `format` is one of `importers.formats.FORMATS`; without it, the content decides. `scope` (`user:X`, `agent:X`,
         `channel:X`, `global`) and `user_id` apply to all of it instead of what the data says. With `dry_run` nothing is
-        stored. `fields` names fields of a database by what they are (`importers.mapping.NAMES`). `on_progress` is
-        called with the report as it stands, on another thread. What is damaged is in the report, and the rest is
-        imported.
+        stored, and the report is that of the import. `fields` names fields of a database by what they are
+        (`importers.mapping.NAMES`). `on_progress` is called with the report as it stands, on another thread. What is
+        damaged is in the report, and the rest is imported.
 
         Raises:
             InvalidInput: the source cannot be read or shows no known format, or an option is wrong.
@@ -243,17 +253,18 @@ class Memoranda:
             fields=fields or {},
         )
         work = importing(source, options, on_progress)
+        trial = Trial(self.core, self.memories, self.sessions)
         step = await self.core.threads.run(advance, work, None)
         while not isinstance(step, HistoryImported):
             reply: Sequence[Stored] | MemorandaError
             try:
-                reply = await self._perform(step)
+                reply = await (trial.perform(step.write) if isinstance(step, Check) else self._perform(step))
             except MemorandaError as exc:
                 reply = exc
             step = await self.core.threads.run(advance, work, reply)
         return step
 
-    async def _perform(self, write: Write) -> Sequence[Stored]:
+    async def _perform(self, write: Observe | Add) -> Sequence[Stored]:
         if isinstance(write, Observe):
             return states(await self.sessions.observe(write.messages, **write.place))
         added = await self.memories.add_many(write.memories)

@@ -19,7 +19,16 @@ from memoranda import errors
 from memoranda.app.backfills import Missing
 from memoranda.app.costs import UsageReport
 from memoranda.app.evals.evaluation import DEFAULTS, Evaluation, EvaluationQuestion, SearchConfiguration
-from memoranda.app.history_import import ImportOptions, Observe, Write, importing, new_ends, run, states
+from memoranda.app.history_import import (
+    Check,
+    ImportOptions,
+    Observe,
+    Write,
+    importing,
+    new_ends,
+    run,
+    states,
+)
 from memoranda.app.history_report import HistoryImported, Stored
 from memoranda.client.archives import ClientArchives
 from memoranda.client.facts import ClientFacts
@@ -311,7 +320,7 @@ class Client:
         fields: dict[str, str] | None = None,
         on_progress: Callable[[HistoryImported], None] | None = None,
     ) -> HistoryImported:
-        """See `Memoranda.import_history`; the source is on this machine."""
+        """See `Memoranda.import_history`; the source is on this machine, and a dry run only reads it."""
         options = ImportOptions(
             format=format,
             scope=scope,
@@ -323,6 +332,9 @@ class Client:
         return run(importing(source, options, on_progress), self._perform)
 
     def _perform(self, write: Write) -> Sequence[Stored]:
+        if isinstance(write, Check):
+            parts = write.write
+            return ["read"] * len(parts.messages if isinstance(parts, Observe) else parts.memories)
         if isinstance(write, Observe):
             return states(self.sessions.observe(write.messages, **write.place))
         added = self.add_many(write.memories)

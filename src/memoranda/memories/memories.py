@@ -28,7 +28,7 @@ from memoranda.store.jobs import RELEASE_JOB
 from memoranda.store.paging import check_limit, check_page, leave_place
 from memoranda.store.rows import to_memory
 from memoranda.store.transaction import Writing
-from memoranda.store.validation import check_texts
+from memoranda.store.validation import Draft, check_texts
 from memoranda.text.instructions import RULES
 from memoranda.text.json import compact_json
 from memoranda.types import (
@@ -86,7 +86,7 @@ class Memories:
             new = content
         else:
             new = convert(merged("content", content, fields), NewMemory)
-        return (await self._add([new]))[0]
+        return (await self._store(self._drafts([new])))[0]
 
     async def add_many(self, memories: Iterable[NewMemory | Mapping[str, Any] | str]) -> list[Added]:
         """Store a batch, in order; return one result each. Nothing is written if one of them is invalid.
@@ -94,6 +94,11 @@ class Memories:
         Raises:
             InvalidInput: names the memory by its place, the field and the fix.
         """
+        return await self._store(self.prepare(memories))
+
+    def prepare(self, memories: Iterable[NewMemory | Mapping[str, Any] | str]) -> list[Draft]:
+        """Return what `add_many` stores, checked. Errors as `add_many`, except those that only the transaction can
+        detect."""
         given = list(memories)
         items = [
             convert(
@@ -103,9 +108,9 @@ class Memories:
             )
             for i, item in enumerate(given)
         ]
-        return await self._add(items)
+        return self._drafts(items)
 
-    async def _add(self, items: Sequence[NewMemory]) -> list[Added]:
+    def _drafts(self, items: Sequence[NewMemory]) -> list[Draft]:
         must_write(self.subject)
         if not items:
             raise InvalidInput("memories", "must hold at least one memory")
@@ -117,8 +122,10 @@ class Memories:
             place = f"[{i}]." if len(items) > 1 else ""
             self._may_own(item.user_id, f"{place}user_id")
             _no_claim_of_rules(item.metadata, f"{place}metadata")
-        core = self._core
-        outcomes = await core.write(self.subject.tenant_id, core.ingest.drafts(self.subject, items))
+        return self._core.ingest.drafts(self.subject, items)
+
+    async def _store(self, drafts: Sequence[Draft]) -> list[Added]:
+        outcomes = await self._core.write(self.subject.tenant_id, drafts)
         return [
             Added(memory=to_memory(outcome.row), created=outcome.created, embedded=outcome.embedded)
             for outcome in outcomes
