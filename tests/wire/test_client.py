@@ -148,6 +148,13 @@ def test_a_large_import_goes_in_parts_and_names_the_line(
         assert caught.value.field == f"line {number + 1}"
 
 
+def test_a_dry_run_of_an_import_reads_and_counts(client: Client, tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("one")
+    tally = client.import_history(tmp_path, dry_run=True).imported["note"]
+    assert (tally.read, tally.created, tally.present) == (1, 0, 0)
+    assert client.count() == 0
+
+
 def test_what_is_said_is_said_both_ways(client: Client, local: Any) -> None:
     def told(sessions: Any) -> list[Any]:
         said = [
