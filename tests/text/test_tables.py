@@ -9,7 +9,7 @@ from support.growth import grows_in_proportion
 
 
 def rows(text: str) -> list[str]:
-    return [row for table in tables(text) for row in table.rows]
+    return [row.text for table in tables(text) for row in table.rows]
 
 
 def test_an_escaped_bar_is_part_of_its_cell() -> None:
@@ -85,7 +85,7 @@ def test_a_table_whose_first_row_is_no_names(first: str) -> None:
 
 def test_rows_below_known_columns() -> None:
     def below(text: str) -> list[str]:
-        return [row for table in tables(text, "Part | Price | Stock") for row in table.rows]
+        return [row.text for table in tables(text, "Part | Price | Stock") for row in table.rows]
 
     nut, saw = "Part | Price | Stock\nNut | 7 | 2", "Part | Price | Stock\nSaw | 9"
     assert below("Nut | 7 | 2\nSaw | 9") == [nut, saw]

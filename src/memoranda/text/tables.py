@@ -18,12 +18,21 @@ MAX_COLUMNS = 500
 _YEARS = re.compile(rf"{_YEAR.pattern}(?:\s*[/–-]\s*\d{{2,4}})?")
 
 
+class Row(msgspec.Struct, frozen=True):
+    """A row as a sentence, and its cells, each with the name of its column, empty where no row names it; `marked` if a
+    line of dashes marks the row that does."""
+
+    text: str
+    cells: list[tuple[str, str]]
+    marked: bool = False
+
+
 class Table(msgspec.Struct, frozen=True):
-    """The begin and end of a table in a text, and its rows as sentences."""
+    """The begin and end of a table in a text, and its rows."""
 
     start: int
     end: int
-    rows: list[str]
+    rows: list[Row]
 
 
 def tables(text: str, columns: str | None = None) -> Iterator[Table]:
@@ -110,19 +119,19 @@ def _cells(line: str) -> list[str]:
     return _CELLS.split(line) if "|" in line else []
 
 
-def _rows(table: Sequence[list[str]], columns: str | None, *, begun: bool) -> list[str]:
+def _rows(table: Sequence[list[str]], columns: str | None, *, begun: bool) -> list[Row]:
     rows = [row for row in table if not _is_rule(row)]
     if not rows:
         return []
     if len(table) > 1 and _is_rule(table[1]) and rows[0] is table[0]:
         return [_named(rows[0], row) for row in rows[1:]]
-    plain = [_line(row) for row in rows]
     if columns:
         cut = len(rows[0]) < len(_cells(columns))
-        return plain[:cut] + [f"{columns}\n{row}" for row in plain[cut:] if row != columns]
-    if begun and len(plain) > 1 and _may_name(rows[0], rows[1]):
-        return [f"{plain[0]}\n{row}" for row in plain[1:]]
-    return plain
+        below = [row for row in rows[cut:] if _line(row) != columns]
+        return [_plain(row) for row in rows[:cut]] + [_plain(row, columns) for row in below]
+    if begun and len(rows) > 1 and _may_name(rows[0], rows[1]):
+        return [_plain(row, _line(rows[0])) for row in rows[1:]]
+    return [_plain(row) for row in rows]
 
 
 def _may_name(row: Sequence[str], below: Sequence[str]) -> bool:
@@ -151,7 +160,14 @@ def _is_rule(row: Sequence[str]) -> bool:
     return bool(_RULE.match("|".join(row)))
 
 
-def _named(names: Sequence[str], row: Sequence[str]) -> str:
-    cells = zip_longest(names, row, fillvalue="")
-    named = "; ".join(f"{name}: {value}" if name else value for name, value in cells if value)
-    return named.replace("\\|", "|")
+def _named(names: Sequence[str], row: Sequence[str]) -> Row:
+    places = zip_longest(names, row, fillvalue="")
+    cells = [(name.replace("\\|", "|"), value.replace("\\|", "|")) for name, value in places if value]
+    return Row("; ".join(f"{name}: {value}" if name else value for name, value in cells), cells, marked=True)
+
+
+def _plain(row: Sequence[str], columns: str | None = None) -> Row:
+    """Return a row below the row that names the columns, if there is one."""
+    names = _cells(columns) if columns else []
+    text = f"{columns}\n{_line(row)}" if columns else _line(row)
+    return Row(text, list(zip_longest(names, row, fillvalue="")))

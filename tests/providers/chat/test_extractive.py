@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ from memoranda.errors import ModelRefused
 from memoranda.providers.chat import open_model
 from memoranda.providers.chat.base import Ask, Ended, Piece, Source, TextDelta, ToolCallDelta
 from memoranda.providers.chat.extractive import NOTHING, NOTHING_TO_QUOTE, UNLIKELY
-from memoranda.providers.chat.quoting import MOST, best
+from memoranda.providers.chat.quoting import MAX_CHARS, MOST, best
 from support.growth import grows_in_proportion
 
 MANUAL = """Warranty
@@ -203,6 +204,10 @@ def test_a_line_of_code_is_quoted_alone_and_rather_not(question: str, quoted: st
     assert said(question, COMMANDS) == quoted
 
 
+def test_a_very_long_line_of_code_stays_code() -> None:
+    assert said("limit", f"```sh\nlimit a {'word ' * 100}\n```").endswith("word …` [1]")
+
+
 @pytest.mark.parametrize("begin", [COMMANDS.index("memoranda search"), COMMANDS.index("memoranda index")])
 def test_a_text_may_begin_and_end_inside_code(begin: int) -> None:
     part = COMMANDS[begin:] + "\n\n```python\nlimit = folder[0]"
@@ -236,6 +241,77 @@ def test_a_very_long_sentence_is_quoted_up_to_a_word() -> None:
     text = said("frost", "frost " + "word " * 500 + "👩‍👩‍👧" * 300)
     assert text.endswith("word … [1]")
     assert len(text) < 450
+
+
+LEASE = (
+    "This agreement between Northwind Properties and the Blue Heron bakery, which is entered into in the"
+    + " presence of both parties and of the witnesses that they name," * 6
+    + " begins on 1 October 2024 and ends on 30 September 2027 unless a party gives notice."
+)
+
+
+def test_of_a_very_long_sentence_the_parts_with_words_of_the_question_are_quoted() -> None:
+    text = said("When does the agreement between Northwind and Blue Heron end?", LEASE)
+    assert text.startswith("This agreement between Northwind Properties and the Blue Heron bakery, ")
+    assert " … " in text
+    assert "ends on 30 September 2027" in text
+    assert text.endswith(" [1]")
+    assert said("Who are the parties of the agreement?", LEASE).endswith(" … [1]")
+    assert said("notice", LEASE).startswith("… ")
+    headed = said("When does release 2.6.4 end?", f"## Release 2.6.4 of {'it ' * 120}\n\n{LEASE}")
+    assert headed.startswith("Release 2.6.4 of it it ")
+    assert "ends on 30 September 2027" in headed
+
+
+@pytest.mark.parametrize("rule", ["---|" * 22 + "\n", ""])
+def test_of_a_very_long_row_the_cells_with_words_of_the_question_are_quoted(rule: str) -> None:
+    names = ["Item", *(f"Property {chr(64 + n)} description" for n in range(1, 22))]
+    names[19] = "Warranty"
+    rows = [[item, *("some value" for _ in names[1:])] for item in ("Lamp", "Kettle")]
+    rows[0][19] = "36 months"
+    table = "".join(f"{' | '.join(row)}\n{rule if row is names else ''}" for row in (names, *rows))
+    text = said("What is the warranty of the lamp?", f"Catalogue.\n\n{table}")
+    if rule:
+        assert text.startswith("Item: Lamp; Property A description: some value; ")
+        assert "some value; …; Warranty: 36 months; … [1]" in text
+    else:
+        assert text.startswith("Item | Property A description | ")
+        assert " | … | Warranty | …\nLamp | some value | " in text
+        assert " | … | 36 months | … [1]" in text
+    assert len(text) < 450
+
+
+def test_of_a_very_long_cell_the_parts_with_words_of_the_question_are_quoted() -> None:
+    text = said(
+        "How long is the notice?", f"| No | Text |\n|--|--|\n| 7 | {'and so on ' * 60}notice: 30 days |"
+    )
+    assert text.startswith("No: 7; Text: … ")
+    assert text.endswith("notice: 30 days [1]")
+
+
+WORDS = st.lists(
+    st.sampled_from(["lamp", "so", "the price", "é" * 9, "x" * 70, "e" + "\u0301" * 50]), min_size=1
+)
+CELLS = st.lists(WORDS.map(" ".join), min_size=2, max_size=30)
+ASKED = st.sampled_from(["lamp", "price of the lamp", "price of page 1", "none"])
+
+
+@given(WORDS.map(" ".join), st.sampled_from(["", "Page 1\n\n", f"# Page 1 {'of it ' * 70}\n\n"]), ASKED)
+def test_a_quote_of_prose_is_short_and_of_the_text(text: str, heading: str, question: str) -> None:
+    for quote in best(question, documents(f"{heading}{text}")):
+        assert len(quote.text) <= MAX_CHARS + len(" …")
+        said = quote.text.rpartition(": ")[2]
+        assert all(part.strip() in text for part in said.split("…"))
+
+
+@given(CELLS, CELLS, st.sampled_from(["", "--|--\n"]), ASKED)
+def test_a_quote_of_a_row_is_short_and_of_its_cells(
+    names: list[str], row: list[str], rule: str, question: str
+) -> None:
+    for quote in best(question, documents(f"Some.\n\n{' | '.join(names)}\n{rule}{' | '.join(row)}"))[:1]:
+        assert len(quote.text) <= MAX_CHARS + len(" …")
+        parts = re.split(r"…|\n|\||; |: ", quote.text)
+        assert all(any(part.strip() in cell for cell in ["Some.", *names, *row]) for part in parts)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ title count alike for all its sentences. Words that were quoted already count li
 something. The words of a heading count for the sentence below it; it is quoted, before that, only if it has a number.
 A question is hardly ever an answer: it scores low, and its words count for the next sentence. A row of a table is
 quoted with the names of its columns, see `text.tables`. A line of code is quoted alone, in backquotes, and scores half.
+Of a very long sentence or row the parts with the question's words are quoted, see `text.excerpts`.
 Lines without an end of a sentence, as records have, are quoted one by one where together they are too long.
 """
 
@@ -24,10 +25,10 @@ from msgspec.structs import replace
 from memoranda.providers.chat.base import Source
 from memoranda.text.calendar import DAYS, MONTHS
 from memoranda.text.code_blocks import code_blocks
-from memoranda.text.highlights import is_boundary
+from memoranda.text.excerpts import beginning, excerpt, row_excerpt
 from memoranda.text.regex import regex
 from memoranda.text.sentences import spans
-from memoranda.text.tables import tables
+from memoranda.text.tables import Row, tables
 from memoranda.text.terms import query_terms, term_set, terms
 from memoranda.text.tokens import well_formed
 
@@ -89,9 +90,9 @@ _VISIBLE = regex(r"[^\n]")
 
 
 class Sentence(msgspec.Struct, frozen=True):
-    """A sentence of `source` at its place among all. `above` are the terms of the heading over it, `title` those of the
-    source's name and of the heading of level 1 that it begins with, `about` those of what the source took the place of;
-    `heading` is one over it that has a number."""
+    """A sentence of `source`, or a `row` of a table in it, at its place among all. `above` are the terms of the heading
+    over it, `title` those of the source's name and of the heading of level 1 that it begins with, `about` those of what
+    the source took the place of; `heading` is one over it that has a number."""
 
     source: Source
     place: int
@@ -102,6 +103,7 @@ class Sentence(msgspec.Struct, frozen=True):
     title: frozenset[str] = frozenset()
     about: frozenset[str] = frozenset()
     heading: str = ""
+    row: Row | None = None
 
 
 def best(question: str, sources: Sequence[Source]) -> list[Sentence]:
@@ -113,7 +115,8 @@ def best(question: str, sources: Sequence[Source]) -> list[Sentence]:
     wanted, pairs = set(asked), set(pairwise(asked))
     left = [each for each in sentences if wanted & {*each.terms, *each.above, *each.title, *each.about}]
     if not left:
-        return [each for each in sentences if len(each.terms) >= FRAGMENT][:1] or sentences[:1]
+        first = [each for each in sentences if len(each.terms) >= FRAGMENT][:1] or sentences[:1]
+        return [_shown(each, wanted) for each in first]
     rarity = _rarity(wanted, sentences)
     chosen: list[Sentence] = []
     least = 0.0
@@ -126,7 +129,7 @@ def best(question: str, sources: Sequence[Source]) -> list[Sentence]:
         chosen += [top, *([] if chosen else _rivals(top, left, wanted))]
         rarity = {term: value * (SEEN if term in top.terms else 1) for term, value in rarity.items()}
         left = [each for each in left if each not in chosen and set(each.terms) != set(top.terms)]
-    return [_headed(each, wanted) for each in chosen[:1] + sorted(chosen[1:], key=lambda each: each.place)]
+    return [_shown(each, wanted) for each in chosen[:1] + sorted(chosen[1:], key=lambda each: each.place)]
 
 
 def _rivals(best: Sentence, others: Sequence[Sentence], wanted: set[str]) -> list[Sentence]:
@@ -146,13 +149,16 @@ def _rivals(best: Sentence, others: Sequence[Sentence], wanted: set[str]) -> lis
     ][:1]
 
 
-def _headed(sentence: Sentence, wanted: set[str]) -> Sentence:
-    """Return a sentence behind its heading, if that has a number and words of the question that the sentence lacks."""
+def _shown(sentence: Sentence, wanted: set[str]) -> Sentence:
+    """Return a sentence with the text that is quoted: of a very long one the parts with words of the question; behind
+    its heading, if that has a number and words of the question that the sentence lacks."""
     if not sentence.heading or not wanted & (sentence.above - set(sentence.terms)):
-        return sentence
-    return replace(
-        sentence, text=_cut(f"{_short(sentence.heading)}: {sentence.text.lstrip('-*• ')}", MAX_CHARS)
-    )
+        return replace(sentence, text=_marked(_short(sentence, wanted, MAX_CHARS)))
+    heading, text = sentence.heading, sentence.text.lstrip("-*• ")
+    if len(f"{heading}: {text}") > MAX_CHARS:
+        heading = beginning(heading, MAX_CHARS // 2 - 4)
+        text = _short(sentence, wanted, MAX_CHARS - len(f"{heading}: ")).lstrip("-*• ")
+    return replace(sentence, text=_marked(f"{heading}: {text}"))
 
 
 def _sentences(sources: Sequence[Source], numbered: bool) -> list[Sentence]:
@@ -164,10 +170,11 @@ def _sentences(sources: Sequence[Source], numbered: bool) -> list[Sentence]:
         title = term_set(f"{source.title} {named[1] if named else ''}")
         about = term_set(source.about)
         above, heading = frozenset[str](), ""
-        for text, whole in _parts(source.text, source.columns):
+        for part, whole in _parts(source.text, source.columns):
             if len(sentences) == MAX_SENTENCES:
                 return sentences
-            plain = well_formed(text)
+            row = part if isinstance(part, Row) else None
+            plain = well_formed(part.text if isinstance(part, Row) else part)
             own = tuple(terms(plain[: 4 * MAX_CHARS]))
             if whole is None:
                 above, heading = frozenset(own), plain if _HAS_DIGIT.search(plain) else ""
@@ -177,19 +184,19 @@ def _sentences(sources: Sequence[Source], numbered: bool) -> list[Sentence]:
             share *= UNNUMBERED if numbered and not _NUMBER.search(f"{heading} {plain}") else 1.0
             sentences.append(
                 Sentence(
-                    source, len(sentences), weight * share, _short(plain), own, above, title, about, heading
+                    source, len(sentences), weight * share, plain, own, above, title, about, heading, row
                 )
             )
             above, heading = frozenset(own) if asks else frozenset(), ""
     return sentences
 
 
-def _parts(text: str, columns: str | None) -> Iterator[tuple[str, bool | None]]:
+def _parts(text: str, columns: str | None) -> Iterator[tuple[str | Row, bool | None]]:
     """Yield the sentences of a text, rows of tables, lines of code, and headings, each with True if it is whole, False
     for a line of code, None for a heading."""
     blocks = code_blocks(text)
     plain = _blanked(text, blocks)
-    places = [
+    places: list[tuple[int, int, list[tuple[str | Row, bool]]]] = [
         (table.start, table.end, [(row, True) for row in table.rows]) for table in tables(plain, columns)
     ]
     places += [(start, end, [(line, False) for line in _code(text[start:end])]) for start, end in blocks]
@@ -213,7 +220,7 @@ def _code(block: str) -> Iterator[str]:
     for line in block.splitlines():
         said = line.strip()
         if said and not said.startswith("```"):
-            yield said if "`" in said else f"`{_cut(said)}`"
+            yield said if "`" in said else f"`{beginning(said, MAX_CHARS - 4)}`"
 
 
 def _prose(text: str, start: int, stop: int) -> Iterator[tuple[str, bool | None]]:
@@ -267,23 +274,18 @@ def _score(sentence: Sentence, rarity: dict[str, float], pairs: set[tuple[str, s
     return sentence.weight * fragment * total / long
 
 
-def _short(text: str) -> str:
-    """Return the sentence, or the beginning of a very long one; markers such as `[1]` in it are escaped, except in
-    code."""
-    return _MARKER.sub(_escaped, _cut(text, MAX_CHARS))
+def _short(sentence: Sentence, wanted: set[str], most: int) -> str:
+    """Return the text of a sentence, or of a very long one the parts with words of the question."""
+    if sentence.row is None:
+        return excerpt(sentence.text, wanted, most)
+    return well_formed(row_excerpt(sentence.row, wanted, most))
+
+
+def _marked(text: str) -> str:
+    """Return the text with markers such as `[1]` in it escaped, except in code."""
+    return _MARKER.sub(_escaped, text)
 
 
 def _escaped(match: re.Match[str]) -> str:
     number = match[1] or match[2]
     return f"({number})" if number and number != "0" else match[0]
-
-
-def _cut(text: str, most: int = MAX_CHARS - 2) -> str:
-    """Return a text, or the beginning of a very long one, up to the end of a word."""
-    if len(text) <= most:
-        return text
-    at = text.rfind(" ", most // 2, most)
-    at = at if at > 0 else most
-    while not is_boundary(text, at):
-        at -= 1
-    return text[:at] + " …"
