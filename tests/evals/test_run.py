@@ -40,7 +40,12 @@ def talk(folder: Path) -> Path:
                 ],
             },
             "qa": [
-                {"question": "Where did the heron land?", "evidence": ["D1:2"], "category": 4},
+                {
+                    "question": "Where did the heron land?",
+                    "answer": "jetty",
+                    "evidence": ["D1:2"],
+                    "category": 4,
+                },
                 {"question": "Who plays the oboe?", "evidence": ["D1:4"], "category": 1},
                 {"question": "Which lake is deepest?", "evidence": ["D1:1"], "category": 5},
                 {"question": "What is lost?", "evidence": ["D7:7"], "category": 2},
@@ -227,3 +232,20 @@ def test_weights_are_fitted_to_what_tells_right_from_wrong() -> None:
         left_out("people", [one for one in asked if one.question.group == "1"], None, 3)
     with pytest.raises(ValueError, match="nothing to learn"):
         fitted("people", [Example(asked[0].question, [["x"]], np.ones((1, 12)), np.ones(1))], None)
+
+
+@pytest.mark.parametrize(
+    "command", ["locomo", "fit", "contexts", "answers", "abstention", "freshness", "facts"]
+)
+def test_nothing_is_written_to_the_configured_stores(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The configured database does not answer; whoever connects to it fails."""
+    nowhere = "postgresql://nobody@127.0.0.1:1/nothing"
+    for section, url in (("DATABASE", nowhere), ("INDEX", "pgvector:"), ("WORDS", "tsvector:")):
+        monkeypatch.setenv(f"MEMORANDA_{section}__URL", url)
+    monkeypatch.setenv("MEMORANDA_DATABASE__RETRY_SECONDS", "0.1")
+    options = [] if command == "facts" else [str(talk(tmp_path)), "--embedder", "hash:256"]
+    done = CliRunner().invoke(app, ["eval", command, *options, "--json"])
+    assert done.exit_code == 0, (done.output, done.exception)
+    json.loads(done.stdout)

@@ -14,6 +14,7 @@ import numpy as np
 from memoranda.app.evals.abstention import calibration_error
 from memoranda.app.evals.reading import read_yaml
 from memoranda.app.evals.run import Progress
+from memoranda.app.evals.written import measured
 from memoranda.app.memoranda import Memoranda
 from memoranda.errors import InvalidInput
 from memoranda.sessions.values import NewMessage
@@ -133,7 +134,8 @@ async def measure(path: Path, cases: Sequence[Case], progress: Progress) -> Fact
     """Observe every conversation, extract its facts, and compare those that hold: by the configured language model, or
     by rules without one. Each case is a tenant of its own."""
     settings = {"extraction": "eager", "capture_rules": True}
-    async with await Memoranda.open(":memory:", facts=settings, jobs={"workers": 0}) as product:
+    config = measured(":memory:", facts=settings, jobs={"workers": 0})
+    async with await Memoranda.open(config=config) as product:
         for number, case in enumerate(cases, 1):
             await _extracted(product, case, f"case-{number}")
             progress("extracting", number, len(cases))

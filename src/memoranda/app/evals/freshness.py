@@ -10,6 +10,7 @@ import msgspec
 from memoranda.app.evals import metrics
 from memoranda.app.evals.dataset import Dataset, Question
 from memoranda.app.evals.run import Progress
+from memoranda.app.evals.written import measured
 from memoranda.app.memoranda import Memoranda
 from memoranda.errors import InvalidInput
 from memoranda.sessions.values import NewMessage
@@ -96,10 +97,11 @@ async def measure(dataset: Dataset, *, embedder: str | None, progress: Progress)
         raise InvalidInput(dataset.name, "must hold messages of sessions, as a LoCoMo file does")
     model_settings = {} if embedder is None else {"url": embedder}
     idle = {"workers": 0}  # nothing is embedded in the background
-    async with await Memoranda.open(":memory:", embedder=model_settings, jobs=idle) as product:
+    config = measured(":memory:", embedder=model_settings, jobs=idle)
+    async with await Memoranda.open(config=config) as product:
         model = product.core.store.model
         fresh, settled, missed = await _after_each_stretch(_DeferredProduct(product), dataset, progress)
-    async with await Memoranda.open(":memory:", embedder=model_settings, jobs=idle) as product:
+    async with await Memoranda.open(config=config) as product:
         importing, imported, waited = await _during_an_import(_DeferredProduct(product), dataset, progress)
     return Freshness(
         dataset=dataset.name,
