@@ -11,7 +11,7 @@ from memoranda.errors import NotFound
 from memoranda.responses.tools.base import Turn
 from memoranda.responses.tools.forget import listed_before
 from memoranda.responses.tools.registry import tools_of
-from memoranda.responses.values import MemoryUse
+from memoranda.responses.values import Exchange, MemoryUse, Response, ResponseRequest
 from memoranda.types import Subject
 
 pytestmark = pytest.mark.rows_in("sqlite")
@@ -67,6 +67,26 @@ def test_a_model_cannot_confirm_for_the_user(desk: Any) -> None:
     desk.script(call(query="dog"), call(ids=[dog], confirmed=True), {"text": "Gone."})
     response = desk.create("Forget my dog", by=desk.by("ada"), tools=TOOLS)
     assert ["Nothing was deleted yet" in text for text in outputs(response)] == [True, True]
+    assert there(desk, dog)
+
+
+def test_a_chat_completion_names_the_ways_to_delete(desk: Any) -> None:
+    """It is built from messages alone, which have no calls of tools that ran here."""
+    dog = kept(desk, "Ada has a dog called Rex", user_id="ada")
+    said = [{"role": role, "content": "Forget my dog"} for role in ("user", "assistant", "user")]
+    request = ResponseRequest(input=said, tools=TOOLS, store=False)
+    desk.script(call(query="dog"), call(ids=[dog], confirmed=True), {"text": "I cannot."})
+
+    async def answered() -> Response:
+        run = await desk.by("ada").start(request, Exchange())
+        return await run.done()
+
+    told = outputs(desk.run(answered()))
+    assert len(told) == 2
+    for output in told:
+        assert f"- {dog} (note" in output
+        assert "previous_response_id" in output
+        assert "responses.memory_forget: immediately" in output
     assert there(desk, dog)
 
 

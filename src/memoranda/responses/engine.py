@@ -90,7 +90,9 @@ class Engine:
     ) -> Run:
         """See `Responses.start`."""
         plan = await self.planning.plan(subject, request)
-        plan.exchange = exchange
+        if exchange is not None:
+            plan.exchange = exchange
+            plan.turn = msgspec.structs.replace(plan.turn, listed=None)  # messages have no calls of our tools
         if request.background:
             return await self.background.queue(subject, request, plan.new)
         run = Run(plan.response, request.include)

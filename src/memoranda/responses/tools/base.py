@@ -18,7 +18,8 @@ from memoranda.types import Subject
 
 class Turn(msgspec.Struct, frozen=True):
     """The context of a tool: the subject, the scope (`session_id` is the conversation or the chain), how tokens are
-    counted. `listed` are the memories that the user has seen in a list of what would be forgotten."""
+    counted. `listed` are the memories that the user has seen in a list of what would be forgotten; None where earlier
+    calls are not visible."""
 
     core: Core
     subject: Subject
@@ -27,7 +28,7 @@ class Turn(msgspec.Struct, frozen=True):
     agent_id: str | None
     memory: MemoryUse
     count: Callable[[str], int]
-    listed: frozenset[str] = frozenset()
+    listed: frozenset[str] | None = frozenset()
 
 
 class Result(msgspec.Struct):

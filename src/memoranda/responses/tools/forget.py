@@ -27,6 +27,12 @@ ASK = {
     True: "They share only a part of the query and were not deleted. Call this with the ids of those that are meant.",
 }
 """What to do about a list, by whether the first call with a query deletes."""
+NOT_HERE = (
+    "Nothing was deleted: a chat completion does not see what was listed before, so it cannot delete."
+    " Tell the user that /v1/responses with previous_response_id can, as can a chat completion"
+    " on a server with the setting responses.memory_forget: immediately."
+)
+"""What to do about a list where no earlier call is visible."""
 PARAMETERS: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -70,7 +76,8 @@ class MemoryForget(MemoryTool):
         messages: list[str] = []
         if asked.ids:
             candidates = await _named(memories, asked.ids[:MOST], turn)
-            seen = asked.confirmed and all(memory.id in turn.listed for memory in candidates)
+            listed = turn.listed or ()
+            seen = asked.confirmed and all(memory.id in listed for memory in candidates)
             meant = candidates if at_once or seen else []
         else:
             wanted = set(query_terms(asked.query or ""))
@@ -79,9 +86,8 @@ class MemoryForget(MemoryTool):
         if meant:
             messages.append(await _forgotten(memories, meant))
         if left := [memory for memory in candidates if memory not in meant]:
-            messages.append(
-                f"{len(left)} memories would be deleted, for good:\n{_listed(left)}\n{ASK[at_once]}"
-            )
+            ask = NOT_HERE if turn.listed is None and not at_once else ASK[at_once]
+            messages.append(f"{len(left)} memories would be deleted, for good:\n{_listed(left)}\n{ask}")
         output = "\n".join(messages) or "Nothing of this is remembered."
         return Result(done_call(item, output), output)
 
@@ -94,11 +100,18 @@ def listed_before(items: Sequence[Item]) -> frozenset[str]:
     calls = [
         str(item.get("output") or "")
         for item in items[: questions[-1] if questions else 0]
-        if item["type"] == "mcp_call"
-        and item.get("server_label") == OWN_LABEL
-        and str(item.get("name")).endswith("memory_forget")
+        if is_forget_call(item)
     ]
     return frozenset(id_ for output in calls for id_ in _LISTED.findall(output))
+
+
+def is_forget_call(item: Item) -> bool:
+    """Return True for a call of this tool."""
+    return (
+        item.get("type") == "mcp_call"
+        and item.get("server_label") == OWN_LABEL
+        and str(item.get("name")).endswith("memory_forget")
+    )
 
 
 async def _about(memories: Memories, query: str, wanted: set[str], turn: Turn) -> list[Memory]:
