@@ -70,6 +70,25 @@ def test_a_model_cannot_confirm_for_the_user(desk: Any) -> None:
     assert there(desk, dog)
 
 
+def test_the_answer_about_what_is_forgotten_is_not_remembered(desk: Any) -> None:
+    """It names the memories once more, before and after they are deleted."""
+    dog = kept(desk, "Ada has a dog called Rex", user_id="ada")
+    ada = desk.by("ada")
+    desk.script(call(query="dog"), {"text": "Shall I delete: Ada has a dog called Rex?"})
+    first = desk.create("Forget my pet", by=ada, tools=TOOLS)
+    desk.script(call(ids=[dog], confirmed=True), {"text": "Deleted: Ada has a dog called Rex."})
+    desk.create("Yes", by=ada, tools=TOOLS, previous_response_id=first.id)
+    desk.script({"text": "It was about a dog, I think."})
+    desk.create("What was that about?", by=ada)
+    results = desk.rc.acting_as(desk.admin).search("dog Rex", scopes=["all"], threshold=0.0).results
+    assert sorted(hit.memory.content for hit in results) == [
+        "Forget my pet",
+        "It was about a dog, I think.",
+        "What was that about?",
+    ]
+    assert "Rex" not in str(desk.rc.acting_as(desk.admin).list().data)
+
+
 def test_a_chat_completion_names_the_ways_to_delete(desk: Any) -> None:
     """It is built from messages alone, which have no calls of tools that ran here."""
     dog = kept(desk, "Ada has a dog called Rex", user_id="ada")

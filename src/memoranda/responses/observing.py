@@ -10,6 +10,7 @@ from memoranda.errors import Conflict, Forbidden, InvalidInput, NotFound
 from memoranda.responses.events import response_of_item
 from memoranda.responses.items import CALLS, OUTPUTS, output_text, text_of
 from memoranda.responses.tools.base import Turn
+from memoranda.responses.tools.forget import is_forget_call
 from memoranda.responses.tools.memory import acting, places
 from memoranda.responses.turns import turns_of
 from memoranda.responses.values import Item, Response
@@ -40,18 +41,21 @@ class Heard:
         self._response_id: str | None = response.id
         self._completed = response.status == "completed"
         asked = [item for some in turns_of(new)[-1:] for item in some]
-        self._said = self._spoken([*asked, *response.output])
+        forgets = any(map(is_forget_call, (*asked, *response.output)))
+        self._said = self._spoken([*asked, *response.output], only_user=forgets)
         called = max((at for at, item in enumerate(asked) if item["type"] in WAITING), default=None)
         self._caller = None if called is None else response_of_item(asked[called]["id"])
-        self._before_call = len(self._spoken(asked[:called]))
+        self._before_call = len(self._spoken(asked[:called], only_user=forgets))
 
-    def _spoken(self, items: Sequence[Item]) -> list[tuple[str, str, str]]:
-        """Return id, role and text of each item that is logged."""
+    def _spoken(self, items: Sequence[Item], *, only_user: bool = False) -> list[tuple[str, str, str]]:
+        """Return id, role and text of each item that is logged. `only_user` is for a response with a call of
+        `memory_forget`, whose answer repeats what is to be forgotten."""
         tools = TOOL in self._turn.core.config.sessions.roles
         return [
             (item["id"], role, text)
             for item in items
             if (role := _role(item, tools)) and (text := _text(item).strip())
+            if role == "user" or not only_user
         ]
 
     async def ready(self, named: bool) -> Ready | None:
