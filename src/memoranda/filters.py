@@ -24,7 +24,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from memoranda.errors import InvalidInput
-from memoranda.types import FILTER_KEYS
+from memoranda.types import FILTER_KEYS, MAX_VALUES
 
 Scalar: TypeAlias = str | int | float | bool | None
 Attributes: TypeAlias = Mapping[str, Any]
@@ -35,7 +35,6 @@ OWN_KEYS = frozenset(FILTER_KEYS)
 OPS: tuple[str, ...] = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "nin")
 MAX_DEPTH = 16
 MAX_NODES = 1_000
-MAX_VALUES = 10_000
 
 
 class Compare(msgspec.Struct, frozen=True):

@@ -164,11 +164,13 @@ Weights = Annotated[
 ]
 FILTER_KEYS = ("$user_id", "$agent_id", "$channel_id", "$session_id", "$tags", "$occurred_at")
 """Keys of filters beside those of metadata."""
+MAX_VALUES = 10_000
+"""Values of one condition of a filter."""
 
 
 def _conditions(own: Sequence[str]) -> dict[str, Any]:
     also = "".join(f"|^\\{key}$" for key in own)
-    values = {"type": ["string", "number", "boolean", "null", "array"]}
+    values = {"type": ["string", "number", "boolean", "null", "array"], "maxItems": MAX_VALUES}
     return {
         "propertyNames": {"pattern": f"^[^$]{also}"},
         "additionalProperties": values,

@@ -173,7 +173,7 @@ def test_parts_are_counted(shelf: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     upload = begun(shelf, 6)
     part(shelf, upload, b"1")
     part(shelf, upload, b"2")
-    with pytest.raises(InvalidInput, match="data"):
+    with pytest.raises(InvalidInput, match="data: an upload takes at most 2 parts"):
         part(shelf, upload, b"3")
 
 

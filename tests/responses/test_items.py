@@ -155,6 +155,7 @@ def said(part: Item) -> Item:
         ([{"type": "mcp_list_tools", "server_label": "s", "tools": [{}]}], "input[0].tools[0].name"),
         ([{"type": "mcp_approval_response", "approval_request_id": "a"}], "input[0].approve"),
         ([{"type": "compaction", "encrypted_content": "no"}], "input[0].encrypted_content"),
+        ([{"role": "user", "content": ["a"] * 10_001}], "input[0].content"),
         ([{"role": "user", "content": "", "id": ""}], "input[0].id"),
         ([{"role": "user", "content": "half \ud83d"}], "input[0]"),
         ([{"role": "user", "content": "", "note": object()}], "input[0]"),

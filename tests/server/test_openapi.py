@@ -112,10 +112,12 @@ def unlimited(node: Any, schemas: dict[str, Any], path: str, seen: set[str]) -> 
     if not isinstance(node, dict):
         return []
     found = []
-    if node.get("type") == "array" and "maxItems" not in node:
+    types = node.get("type", ())
+    types = [types] if isinstance(types, str) else types
+    if "array" in types and "maxItems" not in node:
         found.append(path)
     if (
-        node.get("type") == "object"
+        "object" in types
         and isinstance(node.get("additionalProperties"), dict)
         and "maxProperties" not in node
     ):
@@ -137,7 +139,7 @@ def test_every_list_that_a_request_sends_has_a_limit(document: dict[str, Any]) -
         for operation in item.values()
         for one in unlimited(operation.get("requestBody", {}), schemas, path, seen)
     ]
-    assert found == []
+    assert found == [], "\n".join(found)
 
 
 @pytest.mark.parametrize(

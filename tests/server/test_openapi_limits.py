@@ -180,6 +180,22 @@ def test_a_thousand_conditions_are_taken_and_no_more(lasting: Any) -> None:
         assert lasting.request("POST", "/v1/memories/count", json=body).status_code == 200
 
 
+def test_more_parts_and_values_than_the_document_says_are_refused(
+    lasting: Any, document: dict[str, Any], ids: dict[str, str]
+) -> None:
+    schemas = document["components"]["schemas"]
+    parts = schemas["CompleteBody"]["properties"]["part_ids"]["maxItems"]
+    values = schemas["ConsolidateBody"]["properties"]["filters"]["anyOf"][0]["additionalProperties"]["maxItems"]
+    assert (parts, values) == (10_000, 10_000)
+    for count, status in ((values, 200), (values + 1, 400)):
+        answer = lasting.request("POST", "/v1/memories/count", json={"filters": {"k": ["a"] * count}})
+        assert answer.status_code == status, answer.text
+    body = {"part_ids": ["a"] * (parts + 1)}
+    answer = lasting.request("POST", f"/v1/uploads/{ids['upload_id']}/complete", json=body)
+    assert "part_ids" in answer.json()["error"]["message"]
+    assert str(parts) in answer.json()["error"]["message"]
+
+
 def test_limits_of_the_configuration_are_in_the_document(opened: Any) -> None:
     house = opened(limits={"max_tags": 3, "max_batch": 7, "max_content_bytes": 50, "max_query_chars": 9})
     schemas = house.request("GET", "/openapi.json").json()["components"]["schemas"]

@@ -149,7 +149,11 @@ class Uploads:
         def work(c: Connection) -> None:
             row = self._pending(c, upload_id)
             parts = c.all("parts_of", [self._tenant, upload_id])
-            if sum(part[1] for part in parts) + size > row.bytes or len(parts) >= MAX_PARTS:
+            if len(parts) >= MAX_PARTS:
+                raise InvalidInput(
+                    "data", f"an upload takes at most {MAX_PARTS} parts; begin another one with larger parts"
+                )
+            if sum(part[1] for part in parts) + size > row.bytes:
                 raise InvalidInput(
                     "data", f"the parts are together more than the {row.bytes} bytes announced"
                 )

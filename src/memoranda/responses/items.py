@@ -17,6 +17,8 @@ from memoranda.store.ids import new_id
 from memoranda.validation import convert
 
 MAX_ITEMS = 10_000
+MAX_PARTS = 10_000
+"""Parts of one message."""
 ROLES = ("user", "assistant", "system", "developer")
 PREFIXES: dict[str, str] = {
     "message": "msg_",
@@ -55,7 +57,7 @@ NEEDED: dict[str, tuple[str, ...]] = {
     "item_reference": ("id",),
 }
 """Texts that an item of a type must have."""
-_CONTENT = {"content": {"type": ["string", "array"]}}
+_CONTENT = {"content": {"type": ["string", "array"], "maxItems": MAX_PARTS}}
 _KINDS = [
     {
         "properties": {"type": {"const": kind}, **{name: {"type": "string"} for name in names}},
@@ -333,6 +335,8 @@ def _check_message(item: Item, where: str) -> None:
     if isinstance(content, str):
         item["content"] = [_part({"type": own, "text": content}, role, f"{where}.content")]
     elif isinstance(content, list):
+        if len(content) > MAX_PARTS:
+            raise InvalidInput(f"{where}.content", f"holds {len(content)} parts; send at most {MAX_PARTS}")
         item["content"] = [
             _part(
                 {"type": own, "text": part} if isinstance(part, str) else part, role, f"{where}.content[{i}]"

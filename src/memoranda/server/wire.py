@@ -247,7 +247,7 @@ NOT_MIXED = {
     "minItems": 1,
     "anyOf": [
         {"items": {"type": "integer"}},
-        {"items": {"type": ["string", "array"]}, "maxItems": MOST_TEXTS},
+        {"items": {"type": ["string", "array"], "maxItems": 8_192}, "maxItems": MOST_TEXTS},
     ],
 }
 Dimensions = Annotated[

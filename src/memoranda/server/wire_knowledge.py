@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from memoranda.knowledge.checks import MAX_NAME_CHARS, FileAttributes, StoreMetadata
-from memoranda.knowledge.uploads import MAX_BYTES
+from memoranda.knowledge.uploads import MAX_BYTES, MAX_PARTS
 from memoranda.knowledge.values import Chunk, FileError, FileState, Purpose, Sharing
 from memoranda.server.wire_splitting import ShownStrategy, Strategy
 from memoranda.types import (
@@ -107,7 +107,7 @@ class UploadBody(msgspec.Struct, kw_only=True):
 class CompleteBody(msgspec.Struct, kw_only=True):
     """The parts in their order; `md5` of the whole, in hex, is checked when it is there."""
 
-    part_ids: Annotated[list[Name], Meta(max_length=100_000, extra_json_schema={"minItems": 1})]
+    part_ids: Annotated[list[Name], Meta(max_length=MAX_PARTS, extra_json_schema={"minItems": 1})]
     md5: Md5 | None = None
 
 

@@ -8,11 +8,13 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from memoranda.filters import MAX_NODES
 from memoranda.server.errors import ErrorEnvelope, Problem
 from memoranda.server.mem0_filters import ENTITIES, LOGIC, TIMES
 from memoranda.types import (
     ISO_8601,
     MAX_ID_CHARS,
+    MAX_VALUES,
     NO_NUL,
     Content,
     Id,
@@ -28,9 +30,9 @@ from memoranda.validation.constraints import Constraint, OneOf
 ENTITY = {
     "type": "string", "minLength": 1, "maxLength": MAX_ID_CHARS, "pattern": NO_NUL, "not": {"const": "*"},
 }  # fmt: skip
-_COMPARED = {"type": ["string", "number", "boolean", "null", "array", "object"]}
+_COMPARED = {"type": ["string", "number", "boolean", "null", "array", "object"], "maxItems": MAX_VALUES}
 CONDITIONS: dict[str, Any] = {
-    **{word: {"type": ["object", "array"]} for word in LOGIC},
+    **{word: {"type": ["object", "array"], "maxItems": MAX_NODES} for word in LOGIC},
     **dict.fromkeys((*ENTITIES, *TIMES, "categories"), _COMPARED),
     "metadata": {"type": "object", "minProperties": 1, "propertyNames": {"pattern": "^[^$]"}},
 }
