@@ -262,6 +262,25 @@ def test_results_of_searches_are_shown_where_they_are_asked_for(room: Room) -> N
     assert included == {**plain, "results": item["_results"]}
 
 
+def test_items_are_written_together(room: Room) -> None:
+    """One wait for the database, not one for each of up to 10 000 items."""
+    id_ = room.admin.create([said("first", id="msg_a")]).id
+    items = [{**said(name), "id": f"msg_{name}", "type": "message"} for name in ("a", "b", "b", "c")]
+    asked = []
+
+    class Seen:
+        def __init__(self, connection: Any) -> None:
+            self._connection = connection
+
+        def __getattr__(self, verb: str) -> Any:
+            asked.append(verb)
+            return getattr(self._connection, verb)
+
+    room.write(lambda c: records.add_items(Seen(c), room.tenant, id_, items))  # type: ignore[arg-type]
+    assert asked == ["one", "many"]
+    assert [item["id"] for item in room.admin.items(id_, order="asc").data] == ["msg_a", "msg_b", "msg_c"]
+
+
 def kept(room: Room, id_: str, up_to: str, told: list[str], text: str = "told") -> bool:
     summary = Summary(summary=text, summarized_up_to=up_to, token_count=1, created_at=1, by="m")
     return bool(room.write(lambda c: keep_summary(c, room.tenant, id_, summary, told)))

@@ -152,8 +152,13 @@ def add_items(
     if not items:
         return
     first, now = draw(c, len(items)) - len(items) + 1, now_micros()
-    for seq, item in enumerate(items, first):
-        c.run("add_item", [tenant, conversation, seq, item["id"], response_id, encoded(item), now])
+    c.many(
+        "add_item",
+        [
+            (tenant, conversation, seq, item["id"], response_id, encoded(item), now)
+            for seq, item in enumerate(items, first)
+        ],
+    )
 
 
 def draw(c: Connection, count: int = 1) -> int:
