@@ -64,6 +64,32 @@ def test_indexes_beside_no_database_are_no_new_folder(tmp_path: Path) -> None:
         assert product.memories.stats()["memories"] == 0
 
 
+def test_indexes_beside_an_emptied_database_are_no_new_folder(tmp_path: Path) -> None:
+    folder, elsewhere = tmp_path / "data", tmp_path / "elsewhere.db"
+    with opened(folder) as product:
+        product.memories.add("a note")
+    shutil.copy(folder / "memoranda.db", elsewhere)
+    (folder / "memoranda.db").write_bytes(b"")
+    for _ in range(2):
+        with pytest.raises(
+            StorageError, match=r"memoranda\.db is empty beside index-.*, words-.*bring it back"
+        ):
+            opened(folder)
+    elsewhere.replace(folder / "memoranda.db")
+    with opened(folder) as product:
+        assert product.memories.stats()["memories"] == 1
+
+
+def test_a_first_start_that_fails_behind_the_indexes_can_be_repeated(tmp_path: Path) -> None:
+    folder, no_folder = tmp_path / "data", tmp_path / "file"
+    no_folder.write_text("in the way")
+    with pytest.raises(StorageError):
+        opened(folder, files={"url": f"folder:{no_folder}"})
+    assert any(path.is_file() for path in folder.glob("words-*/**/*"))
+    with opened(folder) as product:
+        assert product.memories.add("a note").created
+
+
 def test_an_empty_database_takes_no_files_of_another(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     with opened(folder) as product:

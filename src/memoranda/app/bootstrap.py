@@ -25,7 +25,12 @@ from memoranda.readers.base import Limits
 from memoranda.readers.pool import Readers
 from memoranda.storage.blobs import open_blobs
 from memoranda.storage.blobs.base import Blobs
-from memoranda.storage.data_lock import FolderLock, drop_other_caches, refuse_lost_database
+from memoranda.storage.data_lock import (
+    FolderLock,
+    drop_other_caches,
+    refuse_emptied_database,
+    refuse_lost_database,
+)
 from memoranda.storage.sql import open_database
 from memoranda.storage.sql.base import Database, Options
 from memoranda.store.core import Core
@@ -136,10 +141,15 @@ def _wire(
         options = Options(
             database.pool_size, database.statement_timeout, database.retry_seconds, database.replica_url
         )
-        if folder is not None and rows_url(config).startswith("sqlite"):
-            refuse_lost_database(folder)
+        own_rows = folder if rows_url(config).startswith("sqlite") else None
+        if own_rows is not None:
+            refuse_lost_database(own_rows)
         db = open_database(rows_url(config), folder, options)
         opened.callback(db.close)
+        unused = not db.read(lambda c: c.one("has_rows", []))
+        if own_rows is not None and unused and db.read(lambda c: c.one("get_meta", [DATABASE_ID])) is None:
+            refuse_emptied_database(own_rows)
+        database_id = _database_id(db)  # before an index makes a file: a start that is killed can be repeated
         earlier = _earlier(config, db, asked, url)
         if earlier is not None:
             opened.callback(earlier.close)
@@ -160,7 +170,7 @@ def _wire(
         blobs = open_blobs(files_url(config), folder, db)
         opened.callback(blobs.close)
         temporary = folder is None and rows_url(config).startswith("sqlite")
-        blobs.claim(_database_id(db), empty=not db.read(lambda c: c.one("has_rows", [])), keep=not temporary)
+        blobs.claim(database_id, empty=unused, keep=not temporary)
         store = Store(db, index, words, embedder.model)
         store.open()
         if earlier is not None:

@@ -17,7 +17,8 @@ from memoranda.errors import FolderInUse, InvalidInput, StorageError
 
 DATABASE = "memoranda.db"
 LOCK = "memoranda.lock"
-PARTS = (f"{DATABASE}*", LOCK, "files", "index-*", "words-*")
+INDEXES = ("index-*", "words-*")
+PARTS = (f"{DATABASE}*", LOCK, "files", *INDEXES)
 """Names of the files and folders of a data folder."""
 MARK = ".memoranda"
 """The file in a folder of uploads with the id of the database that they belong to."""
@@ -81,17 +82,29 @@ def refuse_lost_database(folder: Path) -> None:
     Raises:
         StorageError: uploads or indexes exist, and the database does not. A new database would have no row of them.
     """
-    if (folder / DATABASE).exists():
-        return
+    if not (folder / DATABASE).exists():
+        _refuse_beside(folder, "missing", "files", *INDEXES)
+
+
+def refuse_emptied_database(folder: Path) -> None:
+    """Check a data folder whose database was never used before, before an index is opened.
+
+    Raises:
+        StorageError: indexes exist. The database that they belong to was lost or emptied.
+    """
+    _refuse_beside(folder, "empty", *INDEXES)
+
+
+def _refuse_beside(folder: Path, state: str, *names: str) -> None:
     left = sorted(
         path.name
         for path in folder.iterdir()
-        if any(fnmatch(path.name, name) for name in ("files", "index-*", "words-*"))
+        if any(fnmatch(path.name, name) for name in names)
         and any(below.is_file() and below.name != MARK for below in path.rglob("*"))
     )
     if left:
         raise StorageError(
-            f"{folder / DATABASE} is missing beside {', '.join(left)}: bring it back from where it was moved or backed"
+            f"{folder / DATABASE} is {state} beside {', '.join(left)}: bring it back from where it was moved or backed"
             f" up, or move {', '.join(left)} away to begin anew"
         )
 
