@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 
 import memoranda
 from memoranda.app.blocking import BlockingMemoranda
+from memoranda.clock import now_micros
 from memoranda.errors import InvalidInput
+from memoranda.facts.decay import DAY
 from memoranda.facts.instructions import instructions
+from memoranda.facts.maintenance import Swept
 from memoranda.facts.merging import Relation, relation
 from memoranda.text.instructions import TAG, applies, rule_of
 from memoranda.types import Subject
@@ -246,6 +249,19 @@ def test_a_context_has_the_instructions_of_its_user_until_they_are_withdrawn(rc:
     say(rc, "You can stop using metric units.", minute=10)
     assert told(rc, "How far is the moon?") == [FORM + "no longer using metric units"]
     assert told(rc, "How far is the moon?", as_of=MAY + timedelta(minutes=5)) == [FORM + METRIC]
+
+
+def test_an_instruction_is_not_archived_however_old_it_is(rc: BlockingMemoranda) -> None:
+    say(rc, "Always use metric units.", "I like green tea.", "I live in Rome.")
+    core, old = rc.inner.core, now_micros() - 400 * DAY
+    sql = "UPDATE memories SET created_at = ? WHERE kind = 'fact' AND content NOT LIKE '%Rome' RETURNING 1"
+    core.store.db.write(lambda c: c.select(sql, [old])).result()
+    assert rc.facts.sweep() == Swept(unused=1)
+    say(rc, "I work at Acme.", minute=10)
+    rc.knowledge.admin.set_quotas({"max_entries": 1})
+    assert rc.facts.sweep() == Swept(over=1)
+    assert rc.memories.list(kinds=["fact"], limit=10).data[0].content == "Ada works at Acme"
+    assert told(rc, "How far is the moon?") == [FORM + METRIC]
 
 
 @pytest.mark.parametrize(

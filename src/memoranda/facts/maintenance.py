@@ -107,7 +107,8 @@ def _is_due(last: Sequence[str] | None, every: int, now: int) -> bool:
 
 
 async def sweep(core: Core, tenant: str) -> Swept:
-    """Archive facts of a tenant that are unused for too long, and of too many the least valuable."""
+    """Archive facts of a tenant that are unused for too long, and of too many the least valuable; standing instructions
+    are neither archived nor counted."""
     settings, now = core.config.facts, now_micros()
 
     def idle(w: Writing) -> Sequence[int]:
