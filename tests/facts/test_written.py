@@ -233,6 +233,41 @@ def test_a_correction_in_a_conversation_becomes_a_fact_that_is_understood_alone(
     assert talk.known("Tim's favourite colour is navy").source_refs == [said]
 
 
+GREEN, NAVY = "My favourite colour is green.", "Change of plan: navy, not green."
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_a_correction_of_another_speaker_without_a_user_changes_nothing(talk: Any, together: bool) -> None:
+    sessions = talk.rc.sessions_as(talk.admin)
+    lines = [("Ada", GREEN), ("Ben", "No, navy, not green.")]
+    for some in [lines] if together else [[line] for line in lines]:
+        sessions.observe([{"content": text, "speaker": who} for who, text in some], channel_id="fence")
+        talk.settle()
+    assert talk.live() == ["Ada's favourite colour is green"]
+    sessions.observe([{"content": NAVY, "speaker": "Ada"}], channel_id="fence")
+    talk.settle()
+    assert talk.live() == ["Ada's favourite colour is navy"]
+
+
+def test_a_correction_in_another_session_without_a_user_changes_nothing(talk: Any) -> None:
+    first, second = (f"{name} of {talk.tenant}" for name in ("first", "second"))
+    talk.say(GREEN, who=None, session_id=first, channel_id=None)
+    talk.say(NAVY, who=None, session_id=second, channel_id=None)
+    assert talk.live() == ["The user's favourite colour is green"]
+    talk.say(NAVY, who=None, session_id=first, channel_id=None)
+    assert talk.live() == ["The user's favourite colour is navy"]
+
+
+def test_a_correction_concerns_the_facts_of_its_agent(talk: Any) -> None:
+    talk.say(GREEN, who="tim", agent_id="a1")
+    talk.say(NAVY, who="tim", agent_id="a2")
+    assert talk.live() == ["Tim's favourite colour is green"]
+    talk.say(GREEN, who="tim", agent_id="a2")
+    talk.say(NAVY, who="tim", agent_id="a1")
+    assert talk.live(scopes=["agent:a1"]) == ["Tim's favourite colour is navy"]
+    assert talk.live(scopes=["agent:a2"]) == ["Tim's favourite colour is green"]
+
+
 HOME, NOT_BERLIN = "I live in Kantstrasse 5 in Berlin.", "No wait: Potsdam, not Berlin."
 BEFORE, AFTER = "Tim lives in Kantstrasse 5 in Berlin", "Tim lives in Kantstrasse 5 in Potsdam"
 

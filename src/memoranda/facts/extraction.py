@@ -22,17 +22,16 @@ from memoranda.errors import (
     SpendingLimit,
 )
 from memoranda.facts.claims import correction_in
-from memoranda.facts.gathering import drafts_of, line_of, owner_of
+from memoranda.facts.gathering import drafts_of, line_of, place_of
 from memoranda.facts.instructions import instructions
 from memoranda.facts.judging import judged
-from memoranda.facts.keeping import Learned, Plan, learn
+from memoranda.facts.keeping import Home, Learned, Plan, home_at, learn
 from memoranda.facts.merging import Bounds
 from memoranda.facts.neighbours import PURPOSE, corrected, planned
 from memoranda.facts.parsing import Candidate, parsed
 from memoranda.facts.rereading import Anew, anew_of, has_words_of_deleted, is_wanted, still_rests
 from memoranda.facts.rules import captured
 from memoranda.facts.statements import statements
-from memoranda.filters import Compare, Filter, all_of
 from memoranda.providers.chat.base import Ask, Model
 from memoranda.providers.chat.said import said
 from memoranda.sessions.records import (
@@ -331,12 +330,13 @@ class Extraction:
         )
 
     def _by_rules(self, batch: Batch) -> list[Candidate]:
-        said_by: dict[str | None, list[Candidate]] = defaultdict(list)
+        said_by: dict[tuple[Home, str | None], list[Candidate]] = defaultdict(list)
 
         def read(row: MessageRow) -> list[Candidate]:
-            own = said_by[row.user_id]
+            home = home_at(**place_of(batch.session, [row]))
+            own = said_by[home, row.author if home[0] is None else None]
             some = captured(row.content, row.author, self.settings.max_per_turn)
-            some += self._corrections(batch.session, row, own)
+            some += self._corrections(row, home, own)
             own += some
             return some
 
@@ -363,15 +363,9 @@ class Extraction:
             candidates += [replace(candidate, messages=(number,)) for candidate in some]
         return candidates
 
-    def _corrections(
-        self, session: SessionRow, row: MessageRow, before: Sequence[Candidate]
-    ) -> list[Candidate]:
-        """Return facts of the user or place with the values that a message corrects ("navy, not green"): of those found
-        `before` it in the same messages, else of the stored ones."""
-        user = owner_of(session, [row])
-        where: Filter = Compare("$user_id", "eq", user)
-        if user is None:
-            where = all_of(where, Compare("$channel_id", "eq", session.channel_id))
+    def _corrections(self, row: MessageRow, home: Home, before: Sequence[Candidate]) -> list[Candidate]:
+        """Return facts of a home with the values that a message in it corrects ("navy, not green"): of those that its
+        author stated `before` it in the same messages, else of the stored ones."""
         corrections = [correction_in(sentence) for sentence in statements(row.content)]
         candidates = []
         for correction in corrections:
@@ -381,7 +375,7 @@ class Extraction:
             if said is not None:
                 new = correction.applied(said.text)
                 candidates.append(Candidate(new, CORRECTED, context=said.context))
-            elif found := corrected(self.core, session.tenant_id, correction, where):
+            elif found := corrected(self.core, row.tenant_id, correction, home, row.author):
                 text, messages = found
                 candidates.append(Candidate(text, CORRECTED, context=tuple(messages)))
         return candidates

@@ -167,7 +167,7 @@ def _draft(
         invalid_at=None if until is None else moment(until),
         source_refs=[*(row.id for row in sources), *responses_of(sources)],
         occurred_at=moment(said_at),
-        **_place(session, sources),
+        **place_of(session, sources),
     )
     try:
         return draft(new, Subject(tenant_id=session.tenant_id), now, bounds, "")
@@ -189,8 +189,8 @@ def owner_of(session: SessionRow, sources: Sequence[MessageRow]) -> str | None:
     return session.user_id if unnamed and alone else None
 
 
-def _place(session: SessionRow, sources: Sequence[MessageRow]) -> dict[str, Any]:
-    """Return the scope of a fact: never of more users than every message it rests on."""
+def place_of(session: SessionRow, sources: Sequence[MessageRow]) -> dict[str, str | None]:
+    """Return the scope of a fact that rests on some messages: never of more users than every message it rests on."""
     user = owner_of(session, sources)
     agent = next((row.agent_id for row in sources if row.agent_id is not None), session.agent_id)
     channel = session.channel_id

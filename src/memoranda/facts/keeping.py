@@ -63,12 +63,19 @@ class Written(NamedTuple):
 Home = tuple[str | None, str | None, str | None, str | None]
 
 
+def home_at(
+    user_id: str | None, agent_id: str | None, channel_id: str | None, session_id: str | None
+) -> Home:
+    """Return the scope in which facts are versions of one another: a user and an agent, in every channel, else one
+    agent, channel and session."""
+    if user_id is not None:
+        return user_id, agent_id, None, None
+    return None, agent_id, channel_id, session_id
+
+
 def home_of(row: Record) -> Home:
-    """Return the scope in which facts are versions of one another: a user, in every channel, else one agent, channel
-    and session."""
-    if row.user_id is not None:
-        return row.user_id, row.agent_id, None, None
-    return None, row.agent_id, row.channel_id, row.session_id
+    """Return the home of a fact, see `home_at`."""
+    return home_at(row.user_id, row.agent_id, row.channel_id, row.session_id)
 
 
 def learn(w: Writing, plans: Sequence[Plan], bounds: Bounds) -> Written:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from memoranda.facts.claims import Correction, claims, correction_in
-from memoranda.facts.keeping import Plan
+from memoranda.facts.keeping import Home, Plan, home_of
 from memoranda.facts.merging import Bounds, Relation, relation
 from memoranda.facts.versions import is_live, start_of
 from memoranda.filters import EVERYTHING, Compare, Filter, all_of
 from memoranda.sessions.records import MessageRow, messages_by_id
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
-from memoranda.store.rows import Record, fetch, linked_to
+from memoranda.store.rows import Record, fetch, linked_to, refs_of
 from memoranda.store.validation import Draft
 
 NEAREST = 8
@@ -31,18 +31,13 @@ _ALSO = {
 FACT = Compare("$kind", "eq", "fact")
 
 
-def at_home(row: Record) -> Filter:
-    """Return a filter for the facts of the home of a row, see `keeping.home_of`, valid or not."""
-    agent = Compare("$agent_id", "eq", row.agent_id)
-    if row.user_id is not None:
-        return all_of(FACT, Compare("$user_id", "eq", row.user_id), agent)
-    return all_of(
-        FACT,
-        Compare("$user_id", "eq", None),
-        agent,
-        Compare("$channel_id", "eq", row.channel_id),
-        Compare("$session_id", "eq", row.session_id),
-    )
+def at_home(home: Home) -> Filter:
+    """Return a filter for the facts of a home, see `keeping.home_at`, valid or not."""
+    user, agent, channel, session = home
+    both = all_of(FACT, Compare("$user_id", "eq", user), Compare("$agent_id", "eq", agent))
+    if user is not None:
+        return both
+    return all_of(both, Compare("$channel_id", "eq", channel), Compare("$session_id", "eq", session))
 
 
 async def planned(
@@ -66,7 +61,7 @@ def _near(core: Core, tenant: str, drafts: Sequence[Draft], among: Filter) -> li
     plans = []
     for draft in drafts:
         plan = Plan(draft, seen=seen, among=among)
-        where = all_of(at_home(draft.row), among)
+        where = all_of(at_home(home_of(draft.row)), among)
         if plan.vector is not None:
             matches = store.index.search(tenant, plan.vector, NEAREST, where)
             plan.near.update(zip(matches.seqs.tolist(), matches.scores.tolist(), strict=True))
@@ -106,20 +101,27 @@ def _correct(plan: Plan, rows: Mapping[int, Record]) -> None:
 
 
 def corrected(
-    core: Core, tenant: str, correction: Correction, where: Filter
+    core: Core, tenant: str, correction: Correction, home: Home, author: str | None
 ) -> tuple[str, list[MessageRow]] | None:
-    """Return the latest live fact that a correction concerns, with the new value in it, and the messages that it rests
-    on; None if there is none.
+    """Return the latest live fact of a home that a correction of `author` concerns, with the new value in it, and the
+    messages that it rests on; None if there is none. Without a user, what only others stated is left out.
 
     Raises:
         IndexUnavailable: the keyword index does not answer.
     """
-    where = all_of(FACT, where)
-    seqs = core.store.words.search(tenant, correction.old, MOST_CORRECTED, where).seqs.tolist()
+    seqs = core.store.words.search(tenant, correction.old, MOST_CORRECTED, at_home(home)).seqs.tolist()
+
+    def by_others(c: Connection, row: Record) -> bool:
+        if row.user_id is not None:
+            return False
+        sources = messages_by_id(c, tenant, refs_of(row)).values()
+        authors = {message.author for message in sources if message.personal}
+        return bool(authors) and author not in authors
 
     def read(c: Connection) -> tuple[str, list[MessageRow]] | None:
         rows = fetch(c, tenant, seqs).values()
         fits = [row for row in rows if is_live(row) and correction.concerns(row.content)]
+        fits = [row for row in fits if not by_others(c, row)]
         if not fits:
             return None
         latest = max(fits, key=lambda row: (start_of(row), row.seq))
