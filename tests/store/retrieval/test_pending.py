@@ -115,6 +115,19 @@ def test_the_previous_turn_is_embedded_before_the_next_is_answered(idle: Any) ->
         settle(idle)
 
 
+def test_the_previous_turn_is_embedded_beside_many_rows_with_the_words(idle: Any) -> None:
+    observe(idle, *(f"the committee met {n} times" for n in range(60)))
+    turn = observe(idle, "Biscuit is a beagle", "a fine dog")
+    assert found(idle, "the committee met")[1] == ["embedding"]
+    pending = "SELECT m.id FROM unembedded u JOIN memories m ON m.tenant_id = u.tenant_id AND m.seq = u.seq"
+    left = until(
+        lambda: idle.inner.core.store.db.read(lambda c: c.select(pending)),
+        "the vectors of the search",
+        accept=lambda rows: len(rows) == 62 - AT_ONCE,
+    )
+    assert {id_ for (id_,) in left}.isdisjoint(turn)
+
+
 def test_nothing_of_others_comes_with_pending_rows(idle: Any) -> None:
     mine, theirs = (idle.sessions_as(Subject(user_id=user, role="member")) for user in ("ada", "bob"))
     (own,) = mine.observe([{"content": "Biscuit is mine"}], channel_id="c")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import zip_longest
 
 import msgspec
 import numpy as np
@@ -28,6 +29,9 @@ Vectors = Mapping[int, NDArray[np.float32]]
 AT_ONCE = 32
 """Pending rows that one search embeds at most: about 170 ms of CPU with the model that ships. The vectors are stored,
 so that no search and no job makes them again."""
+RESERVED = 8
+"""Those of them that are the newest of the targets, taken in turn, however many others have words of the query: the
+previous turn of a conversation is among them."""
 LOOKED_AT = 5_000
 """The newest pending rows of a tenant that are read to evaluate a filter that SQL cannot."""
 _STEP = 500
@@ -62,7 +66,7 @@ class Pending:
 
     def find(self, tenant: str, query: str | None, targets: Sequence[Target], depth: int) -> Waiting:
         """Return the pending rows that matter most, at most `AT_ONCE`: those among the `depth` best of a keyword search
-        for `query` (None: no keyword search), then the newest of `targets`."""
+        for `query` (None: no keyword search), then the newest of `targets`, for which `RESERVED` places are kept."""
         db, space = self.store.db, self.store.space
         if not db.read(lambda c: exist(c, tenant, space), tenant):
             return NONE
@@ -75,17 +79,18 @@ class Pending:
                 keyword_seqs += self.store.words.search(tenant, query, depth, target.where).seqs.tolist()
 
         def read(c: Connection) -> Waiting:
-            seqs = dict.fromkeys(among(c, tenant, space, list(dict.fromkeys(keyword_seqs))))
-            complete = True
-            for target in targets:
-                more, all_of_them = newest(c, tenant, space, target.where, AT_ONCE)
-                seqs |= dict.fromkeys(more)
-                complete = complete and all_of_them
-            chosen = list(seqs)[:AT_ONCE]
+            by_words = among(c, tenant, space, list(dict.fromkeys(keyword_seqs)))
+            some = [newest(c, tenant, space, target.where, AT_ONCE) for target in targets]
+            in_turn = [
+                seq for seqs in zip_longest(*(new for new, _ in some)) for seq in seqs if seq is not None
+            ]
+            latest = list(dict.fromkeys(in_turn))
+            first = by_words[: AT_ONCE - RESERVED] + latest[:RESERVED]
+            seqs = list(dict.fromkeys([*first, *by_words, *latest]))
+            chosen = seqs[:AT_ONCE]
             rows = fetch(c, tenant, chosen)
-            return Waiting(
-                [rows[seq] for seq in chosen if seq in rows], complete and len(seqs) == len(chosen)
-            )
+            complete = all(all_of_them for _, all_of_them in some) and len(seqs) == len(chosen)
+            return Waiting([rows[seq] for seq in chosen if seq in rows], complete)
 
         return db.read(read, tenant)
 
