@@ -189,7 +189,7 @@ def owner_of(session: SessionRow, sources: Sequence[MessageRow]) -> str | None:
     return session.user_id if unnamed and alone else None
 
 
-def place_of(session: SessionRow, sources: Sequence[MessageRow]) -> dict[str, str | None]:
+def place_of(session: SessionRow, sources: Sequence[MessageRow]) -> dict[str, Any]:
     """Return the scope of a fact that rests on some messages: never of more users than every message it rests on."""
     user = owner_of(session, sources)
     agent = next((row.agent_id for row in sources if row.agent_id is not None), session.agent_id)
