@@ -13,6 +13,7 @@ from memoranda.clock import now_micros
 from memoranda.document_qa import log, turns
 from memoranda.document_qa.log import QueryRow
 from memoranda.errors import InvalidInput, StorageError
+from memoranda.providers.chat.scripted import ScriptedModel
 from memoranda.storage.sql.statements import statements
 
 MEMORIES = (
@@ -40,6 +41,26 @@ def test_a_summary_at_every_nth_turn_whatever_a_prompt_shows(desk: Any) -> None:
     ]  # the same words of the same session are one memory
     assert len([one for one in about if one["source"] == "qa_turn"]) == 9
     assert other != session
+
+
+def test_only_summaries_are_in_the_background(desk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replies have priority over them, and without a budget they are made of sentences."""
+    turns_of_model = [
+        {"when": "The notes:", "text": "Noted.", "repeat": True},
+        {"text": "Yes.", "repeat": True},
+    ]
+    model = ScriptedModel(turns_of_model)
+    monkeypatch.setattr(desk.core, "model", model)
+    with desk.house.set(summary_every_turns=1):
+        desk.ask("Which kettle?")
+        assert [ask.background for ask in model.asked] == [False, True]
+        limits = {"background_tokens_per_day": 1}
+        desk.house.rc.portal.call(desk.core.ledger.set_limits(desk.tenant, limits))
+        desk.ask("Which pan?")
+    assert [ask.background for ask in model.asked] == [False, True, False]
+    about = desk.get("/memories", limit=100)["data"]
+    made_by = {one["metadata"]["made_by"] for one in about if one["source"] == "summary"}
+    assert made_by == {"scripted", "extractive"}
 
 
 def test_past_the_messages_that_are_ever_looked_at(desk: Any) -> None:

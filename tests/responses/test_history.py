@@ -647,6 +647,28 @@ def test_eager_ones_are_made_after_the_response(shelf: Shelf) -> None:
     assert len(model.asked) == asked + 1
 
 
+def test_only_those_of_a_job_are_in_the_background(shelf: Shelf) -> None:
+    """Replies have priority over them, and they count as such."""
+    newest = shelf.chain(6)
+    held, model = shelf.history(EAGER, {"text": "notes", "repeat": True})
+    answer(shelf, held, Past(tokens=10_000, settings=EAGER), newest)
+    assert [ask.background for ask in model.asked] == [True]
+    shelf.rc.portal.call(shelf.core.ledger.set_limits(shelf.tenant, {"background_tokens_per_day": 1}))
+    for n in range(6):
+        newest = shelf.response(f"s{n}", f"s{n - 1}" if n else None)
+    big = Past(tokens=10_000, settings=EAGER)
+    shelf.rc.portal.call(held.answered(shelf.tenant, big, [], response_id=newest))
+    sql = "SELECT error FROM jobs WHERE tenant_id = ? AND state = 'queued' AND error IS NOT NULL"
+    read = shelf.core.store.db.read
+    ((error,),) = until(lambda: read(lambda c: c.select(sql, [shelf.tenant])), "the job to wait")
+    assert "background_tokens_per_day" in error
+    assert shelf.load(held, previous_response_id=newest, settings=ON).summary is not None
+    assert [ask.background for ask in model.asked] == [True, False]
+    ledger = shelf.core.ledger
+    spent = shelf.rc.portal.call(ledger.spent(shelf.tenant, ledger.today(), ledger.today()))
+    assert {row.purpose: row.model_calls for row in spent} == {"summaries": 1, "summaries.background": 1}
+
+
 def test_short_ones_cost_no_job(shelf: Shelf) -> None:
     shelf.chain(2)
     held, model = shelf.history(EAGER)

@@ -37,7 +37,7 @@ class Condensed(msgspec.Struct, frozen=True):
 
 
 async def condensed(core: Core, tenant: str, turns: Sequence[tuple[str, str]]) -> Condensed:
-    """Return a summary of these questions with their answers, in few tokens."""
+    """Return a summary of these questions with their answers, in few tokens; replies have priority over its call."""
     most = core.config.upload_ask.summary_max_tokens
     if not core.model.quotes_only:
         try:
@@ -59,7 +59,7 @@ async def _by_model(core: Core, tenant: str, turns: Sequence[tuple[str, str]], m
         max_tokens=most + THINKING,
         stream=False,
     )
-    reply = await said(core.ledger.paid(core.model, tenant, SUMMARY), ask)
+    reply = await said(core.ledger.paid(core.model, tenant, SUMMARY, background=True), ask)
     return Condensed(await core.threads.run(_within, reply.text, most), reply.name or core.model.name)
 
 

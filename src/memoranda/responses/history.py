@@ -162,8 +162,11 @@ class StoredPast(msgspec.Struct, frozen=True):
 SUMMARIZE_JOB = "summarize"
 SECONDS = 30.0
 """How long a request waits for a summary; then it goes on without, and a later request uses it."""
-JOB_SECONDS = 300.0
-"""How long one may take to be made."""
+MAKING_SECONDS = 300.0
+"""How long one that requests wait for may take to be made. In a job each call has the time of the model alone: it may
+wait for replies."""
+PURPOSE, JOB_PURPOSE = "summaries", "summaries.background"
+"""The purposes of summaries in the ledger: those that requests wait for, and those of the job."""
 REST = 60.0
 """Seconds after a failure in which no request of the same session tries again."""
 URGENT = 2
@@ -250,6 +253,7 @@ class History:
 
         Raises:
             ModelError: no summary could be made; it is tried again.
+            SpendingLimit: the tenant has reached its limit of the day; the job waits.
         """
         settings = msgspec.convert(run.payload["settings"], Summarized)
         if not await self._core.threads.run(self._wanted, run.tenant, settings):
@@ -268,8 +272,7 @@ class History:
         short = past.tokens <= settings.token_threshold
         if not at or short or stored.mixed or not _grown(stored, at, settings):
             return {"summarized": False}
-        async with asyncio.timeout(JOB_SECONDS):
-            summary = await self._summary(stored, at, settings)
+        summary = await self._summary(stored, at, settings, background=True)
         await self._keep(stored, at, summary)
         return {"summarized": True, "up_to": summary.summarized_up_to, "tokens": summary.token_count}
 
@@ -350,8 +353,8 @@ class History:
             task.exception()  # retrieved here, as the caller may be gone
 
     async def _make_and_keep(self, stored: StoredPast, at: int, settings: Summarization) -> Summary:
-        async with asyncio.timeout(JOB_SECONDS):
-            summary = await self._summary(stored, at, settings)
+        async with asyncio.timeout(MAKING_SECONDS):
+            summary = await self._summary(stored, at, settings, background=False)
         if not stored.mixed:
             try:
                 await self._keep(stored, at, summary)
@@ -359,11 +362,14 @@ class History:
                 log.warning("a summary was made and not stored: %s", exc)
         return summary
 
-    async def _summary(self, stored: StoredPast, at: int, settings: Summarization) -> Summary:
+    async def _summary(
+        self, stored: StoredPast, at: int, settings: Summarization, *, background: bool
+    ) -> Summary:
+        purpose = JOB_PURPOSE if background else PURPOSE
         try:
             summary = await summarize(
                 stored.items[:at],
-                self._core.ledger.paid(self._model, stored.tenant, "summaries"),
+                self._core.ledger.paid(self._model, stored.tenant, purpose, background=background),
                 settings,
                 up_to=stored.cuts[at],
                 previous=stored.summary,

@@ -33,7 +33,7 @@ SEARCH = "search"
 MODEL_LIMITS = ("model_calls_per_day", "model_tokens_per_day")
 BACKGROUND_LIMITS = ("background_tokens_per_day",)
 EMBEDDER_LIMITS = ("embedded_tokens_per_day",)
-BACKGROUND = frozenset({"facts", "sessions"})
+BACKGROUND = frozenset({"facts", "sessions", "summaries.background", "upload_ask.summary"})
 """Purposes of model calls that run in the background."""
 LIMITS: tuple[str, ...] = Spending.__struct_fields__
 

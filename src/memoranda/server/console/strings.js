@@ -654,6 +654,7 @@ export const t = {
     /** @type {Record<string, string>} */
     purposes: {
       write: "Writes", embed: "Pending embeddings", files: "Documents", search: "Searches", embeddings: "Embeddings API", responses: "Responses", summaries: "Conversation summaries",
+      "summaries.background": "Conversation summaries, in the background",
       sessions: "Session summaries", facts: "Facts", upload_ask: "Upload and ask", "upload_ask.summary": "Upload-and-ask summaries",
     },
     serverLead: "Measured by this process since it started, of all tenants.",

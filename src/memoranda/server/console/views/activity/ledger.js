@@ -10,10 +10,10 @@
 
 /** @type {Measure[]} */
 export const COUNTS = ["tokens", "operations", "model_calls", "texts_embedded", "tokens_embedded"];
-const BACKGROUND = ["facts", "sessions"]; // purposes that `background_tokens_per_day` bounds
+const BACKGROUND = ["facts", "sessions", "summaries.background", "upload_ask.summary"]; // purposes that `background_tokens_per_day` bounds
 /** @type {Record<string, string>} */
 const TONES = {
-  write: "documents", embed: "strong", files: "sessions", search: "recent", embeddings: "good", responses: "memories", summaries: "system", sessions: "summary",
+  write: "documents", embed: "strong", files: "sessions", search: "recent", embeddings: "good", responses: "memories", summaries: "system", "summaries.background": "system", sessions: "summary",
   facts: "warn", upload_ask: "question", "upload_ask.summary": "bad",
 };
 
