@@ -1,4 +1,4 @@
-"""The adapters for LangChain: its own tests of vector stores, retrievers and embeddings, on folder and server."""
+"""The adapters for LangChain: its own tests of stores, retrievers and embeddings, on folder and server."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings, FakeEmbeddings
 from langchain_core.retrievers import BaseRetriever
+from langchain_core.stores import ByteStore
 from langchain_core.vectorstores import VectorStore
 from langchain_tests.integration_tests import (
+    BaseStoreAsyncTests,
+    BaseStoreSyncTests,
     EmbeddingsIntegrationTests,
     RetrieversIntegrationTests,
     VectorStoreIntegrationTests,
@@ -23,11 +26,17 @@ from langchain_tests.integration_tests import (
 import memoranda
 from memoranda.client import Client
 from memoranda.errors import InvalidInput
-from memoranda.integrations.langchain import MemorandaEmbeddings, MemorandaRetriever, MemorandaVectorStore
+from memoranda.integrations.langchain import (
+    MemorandaByteStore,
+    MemorandaEmbeddings,
+    MemorandaRetriever,
+    MemorandaVectorStore,
+)
 
 from .conftest import QUICK
 
 TEXTS = ["the fence is red", "the kettle is green", "the kettle is old", "bees live in the garden"]
+VALUES = (b"one", b"", bytes(range(256)) * 400)
 EXAMPLE = Path(__file__).parents[2] / "examples" / "langchain_documents.py"
 
 
@@ -77,6 +86,32 @@ class TestEmbeddings(EmbeddingsIntegrationTests):
     @property
     def embedding_model_params(self) -> dict[str, Any]:
         return {"product": self.product}
+
+
+@pytest.mark.slow
+class TestByteStore(BaseStoreSyncTests[bytes]):
+    """LangChain's tests of a key-value store."""
+
+    @pytest.fixture
+    def kv_store(self, product: Any) -> ByteStore:
+        return MemorandaByteStore(product)
+
+    @pytest.fixture
+    def three_values(self) -> tuple[bytes, bytes, bytes]:
+        return VALUES
+
+
+@pytest.mark.slow
+class TestByteStoreAwaited(BaseStoreAsyncTests[bytes]):
+    """LangChain's tests of a key-value store, awaited."""
+
+    @pytest.fixture
+    def kv_store(self, product: Any) -> ByteStore:
+        return MemorandaByteStore(product)
+
+    @pytest.fixture
+    def three_values(self) -> tuple[bytes, bytes, bytes]:
+        return VALUES
 
 
 @pytest.fixture
@@ -193,6 +228,123 @@ def test_a_file_in_several_stores_is_retrieved_once_up_to_the_greatest_limit(pro
         stores.delete(store)
 
 
+def test_values_are_kept_exactly_by_any_key(product: Any) -> None:
+    store = MemorandaByteStore(product)
+    large = bytes(n * n % 251 for n in range(700_000))
+    keys = ["a/b/../c", "käse 🧀", " ", "", "$id", "%_\\", "\x01" * 2_048, "🧀" * 2_048]
+    values = {key: large if key == "a/b/../c" else b"\x00\xff" + bytes(40 << 10) for key in keys}
+    store.mset(list(values.items()))
+    assert store.mget([*keys[::-1], "c", "a/b/../c"]) == [*list(values.values())[::-1], None, large]
+    assert list(store.yield_keys()) == keys
+    assert list(store.yield_keys(prefix="%")) == ["%_\\"]
+    assert list(store.yield_keys(prefix="b")) == []
+
+
+def test_the_last_value_of_a_key_counts(product: Any) -> None:
+    store = MemorandaByteStore(product)
+    for value in (bytes(300_000), b"short", b"", bytes(100_000)):
+        store.mset([("a", b"earlier"), ("b", b"b"), ("a", value)])
+        assert store.mget(["a", "b", "a"]) == [value, b"b", value]
+    assert list(store.yield_keys()) == ["a", "b"]
+    memories = product if isinstance(product, Client) else product.memories
+    assert memories.count(kinds=["item"], scopes=["channel:langchain-bytes"]) == 5, (
+        "no part of an old value is left"
+    )
+    store.mset([])
+    store.mdelete(["a", "b", "a", "missing"])
+    assert store.mget(["a", "b"]) == [None, None]
+    assert memories.count(kinds=["item"], scopes=["channel:langchain-bytes"]) == 0
+    store.mset([("a", b"again")])
+    assert store.mget(["a"]) == [b"again"]
+
+
+def test_byte_stores_of_several_names_are_apart_and_forgotten_apart(product: Any) -> None:
+    first, second = (MemorandaByteStore(product, name=name) for name in ("first", "second"))
+    first.mset([("a", bytes(100_000)), ("b", b"b")])
+    second.mset([("a", b"second")])
+    first.mdelete(["b"])
+    assert list(first.yield_keys()) == list(second.yield_keys()) == ["a"]
+    memories = product if isinstance(product, Client) else product.memories
+    assert memories.search("a record that is not searched").results == []
+    memories.forget(scopes=["channel:first"])
+    assert first.mget(["a"]) == [None]
+    assert second.mget(["a"]) == [b"second"]
+    second.mset([("b", b"b")])
+    assert list(second.yield_keys()) == ["a", "b"]
+
+
+def test_keys_and_values_that_cannot_be_stored_are_refused(product: Any) -> None:
+    store = MemorandaByteStore(product)
+    wrong: list[tuple[Any, Any, str]] = [
+        ("k" * 2_049, b"", "the key has 2049 characters, at most 2048 are stored"),
+        ("a\x00", b"", "the key holds a NUL character"),
+        ("a\ud800", b"", "the key holds a NUL character or a lone surrogate"),
+        (1, b"", "the key must be a string, not int"),
+    ]
+    for key, value, says in [*wrong, ("a", "text", "the value must be bytes, not str"), ("a", None, "bytes")]:
+        with pytest.raises(InvalidInput, match=rf"key_value_pairs\[1\]: .*{says}"):
+            store.mset([("good", b""), (key, value)])
+    for key, _, says in wrong:
+        for call in (store.mget, store.mdelete):
+            with pytest.raises(InvalidInput, match=rf"keys\[1\]: {says}"):
+                call(["good", key])
+    assert list(store.yield_keys()) == []
+
+
+def test_a_lower_limit_of_metadata_is_named() -> None:
+    with memoranda.open(":memory:", embedder=QUICK, limits={"max_metadata_bytes": 1_000}) as opened:
+        store = MemorandaByteStore(opened)
+        store.mset([("a", bytes(500))])
+        with pytest.raises(InvalidInput, match=r"key_value_pairs: .*1000 bytes.*limits\.max_metadata_bytes"):
+            store.mset([("a", bytes(2_000)), ("b", b"")])
+        assert store.mget(["a", "b"]) == [bytes(500), None]
+
+
+def test_keys_are_yielded_while_they_are_deleted(folder: Any) -> None:
+    store = MemorandaByteStore(folder)
+    keys = [f"key {n:04}" for n in range(2_100)]
+    store.mset([(key, b"") for key in keys])
+    yielded = []
+    for key in store.yield_keys():
+        yielded.append(key)
+        store.mdelete([key])
+    assert yielded == keys
+    assert list(store.yield_keys()) == []
+
+
+def test_values_are_there_for_another_process(tmp_path: Path) -> None:
+    program = (
+        "import memoranda\n"
+        "from memoranda.integrations.langchain import MemorandaByteStore\n"
+        f"with memoranda.open({str(tmp_path)!r}, embedder={QUICK!r}) as product:\n"
+        "    MemorandaByteStore(product).mset([('a', bytes(range(256)) * 1000), ('b/ü', b'')])\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+    for _ in range(2):
+        with memoranda.open(tmp_path, embedder=QUICK) as opened:
+            store = MemorandaByteStore(opened)
+            assert store.mget(["b/ü", "a", "c"]) == [b"", bytes(range(256)) * 1000, None]
+            assert sorted(store.yield_keys()) == ["a", "b/ü"]
+
+
+def test_cached_embeddings_are_not_computed_again(product: Any) -> None:
+    classic = pytest.importorskip("langchain_classic.embeddings")
+
+    class Counting(MemorandaEmbeddings):
+        embedded: list[str] = []  # noqa: RUF012 - of this test alone
+
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            self.embedded.extend(texts)
+            return super().embed_documents(texts)
+
+    cached = classic.CacheBackedEmbeddings.from_bytes_store(
+        Counting(product), MemorandaByteStore(product), namespace="model/1", key_encoder="sha256"
+    )
+    vectors = cached.embed_documents(TEXTS)
+    assert cached.embed_documents(["a new text", *TEXTS])[1:] == vectors
+    assert Counting.embedded == [*TEXTS, "a new text"]
+
+
 def test_langchain_in_an_event_loop(tmp_path: Path) -> None:
     async def story() -> None:
         async with await memoranda.Memoranda.open(tmp_path, embedder=QUICK) as opened:
@@ -202,6 +354,11 @@ def test_langchain_in_an_event_loop(tmp_path: Path) -> None:
             await opened.memories.add("Ana likes tea")
             assert len(await MemorandaRetriever(product=opened).ainvoke("tea")) == 1
             assert len(await MemorandaEmbeddings(opened).aembed_query("tea")) == 64
+            values = MemorandaByteStore(opened)
+            await values.amset([("a", b"1"), ("b", bytes(100_000))])
+            await values.amdelete(["a"])
+            assert await values.amget(["a", "b"]) == [None, bytes(100_000)]
+            assert [key async for key in values.ayield_keys()] == ["b"]
 
     asyncio.run(story())
 
@@ -220,8 +377,13 @@ def test_the_example_finds_the_document_that_answers(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_page_says_what_happens(tmp_path: Path) -> None:
     page = (EXAMPLE.parents[1] / "docs" / "integrations.md").read_text("utf-8")
-    (code,) = re.findall(r"## LangChain\n.*?```python\n(.*?)```", page, flags=re.DOTALL)
-    told = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert told.stdout == "The kettle is descaled with vinegar.\nAna is allergic to peanuts.\n", told.stderr
+    section = page.split("## LangChain\n")[1].split("\n## ")[0]
+    documents, values = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
+    printed = re.findall(r"\)  # (.*)", values)
+    for code, lines in (
+        (documents, ["The kettle is descaled with vinegar.", "Ana is allergic to peanuts."]),
+        (values, printed),
+    ):
+        command = [sys.executable, "-c", code]
+        told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert told.stdout.splitlines() == lines, told.stderr

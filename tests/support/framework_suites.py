@@ -183,13 +183,21 @@ SUITES = (
         packages=("langgraph-checkpoint-conformance==0.0.2",),
     ),
     Suite(
-        adapter="LangChain vector store, retriever, embeddings",
+        adapter="LangChain vector store, retriever, embeddings, byte store",
         client="langchain-core",
         name="`langchain-tests`",
         files=tuple(
             f"tests/integrations/test_langchain.py::{name}"
-            for name in ("TestVectorStore", "TestRetriever", "TestEmbeddings")
+            for name in (
+                "TestVectorStore",
+                "TestRetriever",
+                "TestEmbeddings",
+                "TestByteStore",
+                "TestByteStoreAwaited",
+            )
         ),
+        packages=("langchain-classic==1.0.8",),
+        own=("tests/integrations/test_langchain.py::test_cached_embeddings_are_not_computed_again",),
     ),
     Suite(
         adapter="OpenAI Agents SDK session",

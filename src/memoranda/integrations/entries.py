@@ -105,7 +105,7 @@ class Entries:
             Conflict: other processes keep writing them.
         """
         written = [False] * len(drafts)
-        with self.writing, _naming(value):
+        with self.writing, naming(value):
             for place, draft in enumerate(drafts):
                 if self.get(draft["id"]) is None:
                     written[place] = self._create(draft)
@@ -119,7 +119,7 @@ class Entries:
             InvalidInput: one is wrong; others may be written.
             Conflict: other processes keep writing one of them.
         """
-        with self.writing, _naming(value):
+        with self.writing, naming(value):
             self._put(drafts)
 
     def create(self, drafts: Sequence[dict[str, Any]]) -> None:
@@ -180,7 +180,7 @@ class Entries:
 
 
 @contextmanager
-def _naming(value: str) -> Iterator[None]:
+def naming(value: str) -> Iterator[None]:
     """Errors about metadata use the caller's name for it."""
     try:
         yield

@@ -7,7 +7,7 @@ if they are long or rarely read, in separate memories that are written before it
 from __future__ import annotations
 
 from base64 import b85decode, b85encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 from uuid import uuid4
@@ -74,25 +74,45 @@ class Records:
         if rows:
             self.memories.add_many(rows)
 
-    def put(self, record: Record) -> None:
-        """Writes a record in the place of the one with its id, if there is one. A reader sees the old or the new.
+    def put(self, records: Iterable[Record]) -> None:
+        """Writes records, each in the place of the one with its id, if there is one. A reader sees the old or the new.
+        New records that fit a thousand memories are written all or none. No two may have the same id.
 
         Raises:
-            InvalidInput: names the field and the fix; nothing was written.
-            Conflict: other processes keep writing and deleting it.
+            InvalidInput: names the field and the fix; records before it may be written.
+            Conflict: other processes keep writing and deleting one.
         """
-        rows = self._rows(record)
+        batch: list[list[dict[str, Any]]] = []
+        for rows in map(self._rows, records):
+            if batch and sum(map(len, batch)) + len(rows) > PAGE:
+                self._put(batch)
+                batch = []
+            batch.append(rows)
+        self._put(batch)
+
+    def _put(self, batch: list[list[dict[str, Any]]]) -> None:
+        """Writes records, each given as its memories."""
         for _ in range(ATTEMPTS):
-            added = self.memories.add_many(rows)[-1]
-            if added.created:
+            if not batch:
                 return
-            try:
-                self.memories.update(record.id, metadata=rows[-1]["metadata"])
-            except NotFound:
-                continue
-            self._delete_parts(_read(added.memory))
-            return
-        raise Conflict(f"{record.id}: other processes keep writing this record; put it again")
+            added = self.memories.add_many([row for rows in batch for row in rows])
+            present = {outcome.memory.id: outcome.memory for outcome in added if not outcome.created}
+            batch = [
+                rows
+                for rows in batch
+                if (old := present.get(rows[-1]["id"])) is not None and not self._replace(old, rows[-1])
+            ]
+        if batch:
+            raise Conflict(f"{batch[0][-1]['id']}: other processes keep writing this record; put it again")
+
+    def _replace(self, old: Memory, row: dict[str, Any]) -> bool:
+        """Gives the memory of a record new metadata; returns False if it was deleted meanwhile."""
+        try:
+            self.memories.update(old.id, metadata=row["metadata"])
+        except NotFound:
+            return False
+        self._delete_parts(_read(old))
+        return True
 
     def delete(self, record: Record) -> bool:
         """Deletes a record that was read; returns False if it was not there."""

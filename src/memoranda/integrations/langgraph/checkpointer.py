@@ -158,7 +158,7 @@ class MemorandaSaver(BaseCheckpointSaver[int]):
         fields = {ID: checkpoint["id"], PARENT: get_checkpoint_id(config), RUN: full_metadata.get("run_id")}
         known = {name: part for name, part in fields.items() if part is not None}
         id_ = self._id(thread, space, checkpoint["id"])
-        self._records.put(Record(id_, thread, CHECKPOINT, value, space, known, apart=True))
+        self._records.put([Record(id_, thread, CHECKPOINT, value, space, known, apart=True)])
         return _config(thread, space, checkpoint["id"])
 
     def put_writes(
@@ -181,7 +181,7 @@ class MemorandaSaver(BaseCheckpointSaver[int]):
             records.append(Record(name, thread, WRITE, msgspec.msgpack.encode(saved), where, fields))
         if all(channel in WRITES_IDX_MAP for channel, _ in writes):
             for record in records:
-                self._records.put(record)
+                self._records.put([record])
         else:
             self._records.add(records)
 
@@ -243,7 +243,7 @@ class MemorandaSaver(BaseCheckpointSaver[int]):
     def _copy(self, record: Record, id_: str, thread: str) -> None:
         value = self._records.value_of(record)
         if value is not None:
-            self._records.put(moved(record, id_, thread, value))
+            self._records.put([moved(record, id_, thread, value)])
 
     def _delete(self, records: Iterable[Record]) -> None:
         for record in records:
