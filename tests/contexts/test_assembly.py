@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import product
+from itertools import combinations, product
 
 import pytest
 from hypothesis import given, settings
@@ -327,3 +327,28 @@ def test_weak_pieces_have_what_all_others_leave() -> None:
     assert [one.text for one in prompt.placed] == ["strong one", "weak 0", "said 0", "said 1", "said 2"]
     tight = assemble(pieces, total=5, budgets={}, count=words, shares={"memories": 1.0, "recent": 1.0})
     assert [one.text for one in tight.placed] == ["strong one", "said 2"]
+
+
+RETRIEVED = st.builds(
+    Piece,
+    part=st.sampled_from(["documents", "memories", "sessions"]),
+    text=st.integers(1, 9).map("word ".__mul__),
+    score=st.sampled_from([0.1, 0.5, 0.9]),
+    weak=st.booleans(),
+)
+
+
+@settings(max_examples=40)
+@given(st.lists(RETRIEVED, max_size=20), st.integers(0, 80), SHARES)
+def test_weak_pieces_take_nothing_from_others_and_stand_before_none_of_a_later_part(
+    pieces: list[Piece], total: int, shares: dict[Part, float]
+) -> None:
+    def placed(pieces: list[Piece]) -> list[Piece]:
+        prompt = assemble(pieces, total=total, budgets={}, count=words, shares=shares)
+        return [one.piece for one in prompt.placed]
+
+    strong = [one for one in pieces if not one.weak]
+    kept = placed(pieces)
+    assert [one for one in kept if not one.weak] == placed(strong)
+    for first, second in combinations(kept, 2):
+        assert not first.weak or second.weak or first.part == second.part

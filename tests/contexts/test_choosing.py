@@ -148,6 +148,10 @@ def test_variety_prefers_the_other_to_the_same_again() -> None:
     assert ids(choosing.varied(found, vectors, 2, 0.5)) == ["a", "b"]
     assert ids(choosing.varied(found, vectors, 2, 0.0)) == ["a", "a again"]
     assert choosing.varied([], {}, 2, 0.5) == []
+    found[0].weak = True
+    varied = choosing.varied(found, vectors, 2, 0.5)
+    assert ids(varied) == ["b", "a"]
+    assert [candidate.score for candidate in varied] == [1.0, 0.5]
 
 
 def test_two_facts_on_one_matter_come_newest_first() -> None:

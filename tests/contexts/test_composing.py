@@ -16,6 +16,7 @@ from memoranda.contexts.neighbours import Window
 from memoranda.knowledge.values import Passage
 from memoranda.text import prompts, tokens
 from memoranda.text.highlights import is_boundary
+from memoranda.text.instructions import RULES, TAG
 from memoranda.types import Hit, Memory
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -108,6 +109,112 @@ def test_a_context_keeps_to_its_budgets_and_accounts_for_everything(
     assert not set(placed) & set(left) - {("recent", "")}
     assert {id_ for _, id_ in placed + left} >= known.keys() | chunks | {"question"}
     assert len([one for one in placed + left if one[0] == "recent"]) == len(asked.recent)
+
+
+def searched(memories: dict[str, tuple[str, float]], **rest: Any) -> Found:
+    """Results of memories and `sessions` by id, each a text and its similarity, and of `passages`."""
+    hits = [hit(id_, *one, kind="note") for id_, one in memories.items()]
+    hits += [hit(id_, *one, kind="session_summary") for id_, one in rest.get("sessions", {}).items()]
+    chosen = choosing.relevant_first(choosing.candidates(hits), QUESTION)
+    return Found(
+        QUESTION,
+        memories=[Window([one]) for one in chosen if one.part == "memories"],
+        sessions=[one for one in chosen if one.part == "sessions"],
+        passages=[passage(id_, *one) for id_, one in rest.get("passages", {}).items()],
+    )
+
+
+QUESTION = "Where does Mara moor the boat?"
+CHUNKS = {f"d{n}": (f"Invoice {n}: paper, ink and stamps for the office in spring", 0.15) for n in range(5)}
+NOTES = {f"w{n}": (f"{n} geese were seen on the roof", 0.2) for n in range(3)}
+
+
+def placed(found: Found, **fields: Any) -> list[str]:
+    made, _ = composed(ContextQuery(query=QUESTION, **fields), found, tokens.count, 100)
+    return [piece.id for piece in made.pieces if piece.part != "question"]
+
+
+def test_unrelated_chunks_take_nothing_from_memories() -> None:
+    memories = {
+        f"m{n}": (f"Mara moors boat number {n} behind the mill, on the side of the weir", 0.9 - n / 100)
+        for n in range(12)
+    }
+    found = searched(memories, passages=CHUNKS)
+    made, _ = composed(ContextQuery(query=QUESTION, budget=300), found, tokens.count, 100)
+    assert [piece.id for piece in made.pieces] == [*memories, "question"]
+    assert {one.id: one.why for one in made.left_out} == dict.fromkeys(CHUNKS, "floor")
+
+
+def test_unrelated_memories_do_not_stand_before_a_session() -> None:
+    session = {"s": ("The mooring of the boat was agreed", 0.75)}
+    assert placed(searched(NOTES, sessions=session)) == ["s"]
+    assert placed(searched({}, sessions=session, passages=CHUNKS)) == ["s"]
+    assert placed(searched(NOTES, sessions=session), budgets={"sessions": 0}) == list(NOTES)
+
+
+def test_unrelated_pieces_stand_where_there_is_nothing_better() -> None:
+    assert placed(searched({}, passages=CHUNKS)) == list(CHUNKS)
+    assert placed(searched(NOTES, passages=CHUNKS)) == [*CHUNKS, *NOTES]
+    related = {"c": ("The boat is at the mill", 0.3)}
+    assert placed(searched(NOTES, passages=CHUNKS | related)) == ["c", *CHUNKS, *NOTES]
+    long = {"c": ("Paper and ink. " * 100, 0.15)}
+    made, _ = composed(
+        ContextQuery(query=QUESTION, budget=100), searched({}, passages=long), tokens.count, 100
+    )
+    assert [(piece.id, piece.cut) for piece in made.pieces] == [("c", True), ("question", False)]
+
+
+def test_a_chunk_is_related_by_the_name_of_its_file() -> None:
+    found = searched(NOTES | {"m": ("The boat leaks", 0.4)}, passages=CHUNKS)
+    found.passages[3].filename = "moor and boat.txt"
+    assert placed(found) == ["d3", "m", *NOTES]
+
+
+def test_a_standing_instruction_is_no_better_result() -> None:
+    rule = hit(
+        "i",
+        "Ada's standing instruction: answer in French",
+        1.0,
+        kind="fact",
+        tags=[TAG],
+        metadata={"extracted_by": RULES},
+    )
+    found = Found(
+        QUESTION,
+        memories=[Window(choosing.candidates([rule]))],
+        passages=[passage(id_, *one) for id_, one in CHUNKS.items()],
+    )
+    assert placed(found) == [*CHUNKS, "i"]
+
+
+RELEVANCE = st.tuples(
+    st.sampled_from(["the boat", "geese on the roof", "ink " * 40]), st.sampled_from([0.1, 0.75])
+)
+RESULTS = st.lists(RELEVANCE, max_size=4)
+
+
+@settings(max_examples=40)
+@given(RESULTS, RESULTS, RESULTS, st.integers(20, 300), st.booleans())
+def test_no_unrelated_piece_stands_before_a_related_one(
+    chunks: list[tuple[str, float]],
+    notes: list[tuple[str, float]],
+    summaries: list[tuple[str, float]],
+    budget: int,
+    marks: bool,
+) -> None:
+    results = {
+        prefix: {f"{prefix}{n}": (f"{text} {n}", similarity) for n, (text, similarity) in enumerate(some)}
+        for prefix, some in (("c", chunks), ("m", notes), ("s", summaries))
+    }
+    found = searched(results["m"], sessions=results["s"], passages=results["c"])
+    related = {
+        id_: "boat" in text or similarity >= 0.5
+        for some in results.values()
+        for id_, (text, similarity) in some.items()
+    }
+    ids = placed(found, budget=budget, marks=marks, distinct=False)
+    order = [related[id_] for id_ in ids]
+    assert order == sorted(order, reverse=True)
 
 
 @settings(max_examples=20)

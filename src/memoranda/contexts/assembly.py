@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
 from typing import Literal, get_args
 
 import msgspec
@@ -23,14 +24,17 @@ UNBROKEN: frozenset[Part] = frozenset({"recent"})
 """The parts whose pieces are a sequence: from the first that does not fit, all are dropped."""
 BETWEEN: dict[Part, str] = {"documents": "\n\n", "recent": "\n\n"}
 """Separators between the pieces of a part; a line break by default."""
+STEPS = ("shares", "rest", "weak")
+"""The steps in which the parts take tokens: each its share, then of the rest, at the end for weak pieces."""
 BRIEF_ENTRIES = 3
 BRIEF_CHARS = 500
 
 
 class Piece(msgspec.Struct, frozen=True, kw_only=True):
     """A text for one part of a prompt. Of what does not fit, the lowest `score` goes first, and before that what is
-    `weak`: it has a place only where all other parts leave one. `id` and `scores` say where the text is from, and what
-    its score is made of."""
+    `weak`: it has a place only where all other pieces leave one, and never before a retrieved piece of a later part
+    that is not. `standing` is an instruction, which is not retrieved. `id` and `scores` say where the text is from, and
+    what its score is made of."""
 
     part: Part
     text: str
@@ -38,6 +42,7 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
     score: float = 0.0
     scores: dict[str, float] = {}
     weak: bool = False
+    standing: bool = False
 
 
 class Placed(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,11 +79,12 @@ def assemble(
     """Return the prompt of these pieces in at most `total` tokens; a part gets at most `budgets[part]`, else its share
     of the rest, else the rest. `shares` are the relative weights of the parts; tokens that a part does not need are
     shared by the others in the same way. The best piece of each part in `FOUND` may exceed its share, up to half of the
-    rest. The final rest goes to weak pieces and to those that did not fit, in the order of `FIRST`.
+    rest. The final rest goes to the pieces that did not fit, and then to weak ones, both in the order of `FIRST`.
 
     A part keeps its best pieces in the order they were given in. A piece that does not fit leaves its tokens to smaller
     ones, except among recent messages, which have no gap. If not even the best piece fits, its beginning is kept, cut
-    at a character boundary, followed by `ellipsis`. A heading precedes the pieces of its part, if there are any.
+    at a character boundary, followed by `ellipsis`; that of a weak piece only if nothing else was retrieved. A heading
+    precedes the pieces of its part, if there are any.
     """
     left = max(0, total)
     count = once(count)
@@ -92,19 +98,22 @@ def assemble(
         for part, own in strong.items()
         if own
     }
-    for part, own, last in [(part, strong[part], False) for part in FIRST] + [
-        (part, parts[part], True) for part in FIRST
-    ]:
-        before = by_part.get(part, [])
-        if last and len(before) == len(own):
+    for step, part in product(STEPS, FIRST):
+        before, own, cuts = by_part.get(part, []), strong[part], step == "shares"
+        if step == "weak":
+            retrieved = _retrieved(by_part)
+            own = [piece for piece in parts[part] if not outranked(piece, retrieved)]
+            cuts = not retrieved
+        done = len(strong[part]) if step == "weak" else len(before)
+        if step != "shares" and len(own) == done:
             continue
         budget = left + tokens.get(part, 0)
-        if not last:
+        if step == "shares":
             budget = min(left, _allowance(part, left, shares or {}, needs, own, count))
         budget = min(budget, max(0, budgets.get(part, budget)))
         heading = (headings or {}).get(part, "")
-        fitted = _fill(own, budget, count, heading, None if last else ellipsis)
-        if last and (not fitted or any(placed_piece.cut for placed_piece in before)):
+        fitted = _fill(own, budget, count, heading, ellipsis if cuts else None)
+        if step != "shares" and (not fitted or any(placed_piece.cut for placed_piece in before)):
             continue
         by_part[part] = fitted
         if fitted:
@@ -121,6 +130,21 @@ def assemble(
         texts={part: texts[part] for part in PARTS if part in texts},
         tokens={part: tokens[part] for part in PARTS if part in tokens},
         total=sum(tokens.values()),
+    )
+
+
+def _retrieved(by_part: Mapping[Part, Sequence[Placed]]) -> list[Piece]:
+    """Return the placed pieces that were retrieved for the question; standing instructions were not."""
+    placed = [placed_piece.piece for part in FOUND for placed_piece in by_part[part]]
+    return [piece for piece in placed if not piece.standing]
+
+
+def outranked(piece: Piece, placed: Iterable[Piece]) -> bool:
+    """Return True if a weak piece would stand before one of a later part in `FOUND` that is not weak."""
+    at = PARTS.index(piece.part)
+    return piece.weak and any(
+        not other.weak and not other.standing and other.part in FOUND and PARTS.index(other.part) > at
+        for other in placed
     )
 
 

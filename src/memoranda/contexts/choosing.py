@@ -255,8 +255,8 @@ def covered(candidate: Chosen, chunks: Mapping[str, tuple[str, frozenset[str]]])
 def varied(
     candidates: Sequence[Chosen], vectors: Mapping[str, NDArray[np.float32]], limit: int, diversity: float
 ) -> list[Chosen]:
-    """Return at most `limit` candidates by maximal marginal relevance, scored by their place. One without a vector is
-    similar to none."""
+    """Return at most `limit` candidates by maximal marginal relevance, weak ones last, scored by their place. One
+    without a vector is similar to none."""
     if not candidates:
         return []
     dim = max((len(vector) for vector in vectors.values()), default=1)
@@ -265,7 +265,7 @@ def varied(
         if candidate.memory.id in vectors:
             matrix[at] = vectors[candidate.memory.id]
     order = mmr(np.array([candidate.score for candidate in candidates]), matrix, limit, diversity)
-    picked = [candidates[at] for at in order]
+    picked = sorted((candidates[at] for at in order), key=lambda candidate: candidate.weak)
     for place, candidate in enumerate(picked, 1):
         candidate.scores["marginal_rank"] = place
         candidate.score = round(1.0 / place, 6)

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 import msgspec
 
 from memoranda.contexts import telling
-from memoranda.contexts.assembly import Assembled, Count, Part, Piece, Placed, assemble, once, summed
+from memoranda.contexts.assembly import (
+    Assembled,
+    Count,
+    Part,
+    Piece,
+    Placed,
+    assemble,
+    once,
+    outranked,
+    summed,
+)
 from memoranda.contexts.choosing import Chosen, covered, left, plain
 from memoranda.contexts.finding import Found
 from memoranda.contexts.neighbours import Window
@@ -21,11 +32,11 @@ from memoranda.contexts.values import (
     LeftOut,
     Said,
 )
-from memoranda.store.retrieval.evidence import Evidence, Result, evidence
+from memoranda.store.retrieval.evidence import Evidence, Result, evidence, unrelated
 from memoranda.store.rows import memory_speaker
 from memoranda.text import prompts
 from memoranda.text.instructions import is_standing
-from memoranda.text.terms import terms
+from memoranda.text.terms import query_terms, term_set, terms
 from memoranda.types import Explanation
 
 HEADINGS: dict[Part, str] = {
@@ -82,7 +93,7 @@ def composed(asked: ContextQuery, results: Found, count: Count, snippet: int) ->
     the memories in it. `snippet` is how many characters of a summary are used."""
     count = once(count)
     given, gone = _given(asked)
-    base = [*given, *_documents(results)]
+    base = [*given, *_documents(asked.query, results)]
     budget = asked.budget
     for _ in range(TRIES):
         draft = _draft(asked, results, base, budget, count, snippet)
@@ -157,23 +168,23 @@ def _draft(
 ) -> Draft:
     """Return the pieces in at most `budget` tokens; a memory that a chunk in the prompt covers is left out."""
     memories, gone = results.memories, list[LeftOut]()
-    entries = [
-        *base,
-        *remembered_entries(results.query, memories, results.sessions, marks=asked.marks, snippet=snippet),
-    ]
-    assembled = _assembled(asked, entries, budget, count)
-    if asked.distinct and results.passages and memories:
-        memories, gone = _uncovered(memories, assembled.placed)
-        if gone:
-            entries = [
-                *base,
-                *remembered_entries(
-                    results.query, memories, results.sessions, marks=asked.marks, snippet=snippet
-                ),
-            ]
-            assembled = _assembled(asked, entries, budget, count)
+    while True:
+        remembered = remembered_entries(
+            results.query, memories, results.sessions, marks=asked.marks, snippet=snippet
+        )
+        entries = [*base, *remembered]
+        assembled = _assembled(asked, entries, budget, count)
+        if not (asked.distinct and results.passages and memories):
+            break
+        memories, over = _uncovered(memories, assembled.placed)
+        if not over:
+            break
+        gone += over
+    placed = [placed_piece.piece for placed_piece in assembled.placed]
     by_piece = {id(entry.piece): entry for entry in entries}
-    return Draft(entries, assembled, gone + [_over(by_piece[id(piece)]) for piece in assembled.left_out])
+    return Draft(
+        entries, assembled, gone + [_out(by_piece[id(piece)], placed) for piece in assembled.left_out]
+    )
 
 
 def _assembled(asked: ContextQuery, entries: Sequence[Entry], budget: int, count: Count) -> Assembled:
@@ -215,8 +226,9 @@ def _given(asked: ContextQuery) -> tuple[list[Entry], list[LeftOut]]:
     return entries, gone
 
 
-def _documents(results: Found) -> list[Entry]:
-    """Return the chunks as entries."""
+def _documents(question: str, results: Found) -> list[Entry]:
+    """Return the chunks as entries, those that nothing relates to the question last."""
+    asked = frozenset(query_terms(question))
     entries = []
     for at, passage in enumerate(results.passages):
         scores = {} if passage.similarity is None else {"similarity": passage.similarity}
@@ -226,9 +238,10 @@ def _documents(results: Found) -> list[Entry]:
             id=passage.chunk_id,
             score=passage.score,
             scores=scores | {"rank": at + 1},
+            weak=unrelated(asked, term_set(telling.chunk_searched(passage)), passage.similarity),
         )
         entries.append(Entry(piece, "chunk", telling.chunk_citation(passage), passage.explanation))
-    return entries
+    return sorted(entries, key=lambda entry: entry.piece.weak)
 
 
 def remembered_entries(
@@ -254,7 +267,13 @@ def remembered_entries(
 
 def _entry(part: Part, best: Chosen, text: str, cited: Citation, memories: list[Chosen]) -> Entry:
     piece = Piece(
-        part=part, text=text, id=best.memory.id, score=best.score, scores=best.scores, weak=best.weak
+        part=part,
+        text=text,
+        id=best.memory.id,
+        score=best.score,
+        scores=best.scores,
+        weak=best.weak,
+        standing=is_standing(best.memory),
     )
     return Entry(piece, best.memory.kind, cited, best.hit.explanation, found=list(memories))
 
@@ -280,9 +299,10 @@ def _uncovered(memories: Sequence[Window], placed: Iterable[Placed]) -> tuple[li
 # --- what is shown ---------------------------------------------------------------------------------
 
 
-def _over(entry: Entry) -> LeftOut:
+def _out(entry: Entry, placed: Sequence[Piece]) -> LeftOut:
     piece = entry.piece
-    return LeftOut(part=piece.part, id=piece.id, kind=entry.kind, why="budget", score=piece.score)
+    why: Literal["floor", "budget"] = "floor" if outranked(piece, placed) else "budget"
+    return LeftOut(part=piece.part, id=piece.id, kind=entry.kind, why=why, score=piece.score)
 
 
 def _shown(entry: Entry, placed: Placed, *, explain: bool) -> ContextPiece:

@@ -48,6 +48,12 @@ def chunk_text(passage: Passage) -> str:
     return f"[{chunk_mark(passage)}] {line(passage.filename)}{page}{heading}\n{passage.readable}"
 
 
+def chunk_searched(passage: Passage) -> str:
+    """Return a chunk with the name and title of its file and its heading, by which it is found."""
+    above = (passage.filename, passage.title, passage.heading)
+    return "\n".join([*filter(None, above), passage.readable])
+
+
 def chunk_citation(passage: Passage) -> Citation:
     """Return the source of a chunk."""
     return Citation(
