@@ -22,6 +22,7 @@ from memoranda.cli.hooks.state import LOG_BYTES, Position, log
 from memoranda.cli.hooks.transcripts import message_of
 from memoranda.client import Client
 from memoranda.storage.data_lock import DATABASE, LOCK
+from memoranda.text.prompts import UNREMEMBERED
 from support.server_process import Process
 from support.waiting import SECONDS, until
 
@@ -180,6 +181,20 @@ def test_a_session_is_not_told_what_it_has_before_it(server: Process, tmp_path: 
     assert "blue pot" in within(server.folder, "--user", "bob", **{**prompt, "session_id": "five"})
     hook("compact", server.folder, "--user", "bob", **asked, hook_event_name="PreCompact")
     assert "blue pot" in within(server.folder, "--user", "bob", **prompt)
+
+
+def test_a_prompt_is_told_that_memories_probably_do_not_answer(server: Process, tmp_path: Path) -> None:
+    path = tmp_path / "dora.jsonl"
+    path.write_text(claude(61, "user", "The roses are watered in the evening."))
+    stop = {"session_id": "dora", "transcript_path": str(path), "hook_event_name": "Stop"}
+    hook("stop", server.folder, "--user", "dora", **stop)
+    asked = {"session_id": "six", "hook_event_name": "UserPromptSubmit"}
+    other = within(server.folder, "--user", "dora", **asked, prompt="Who painted the tower of Babel?")
+    assert "roses" in other
+    assert other.endswith(f"\n\n{UNREMEMBERED}")
+    same = within(server.folder, "--user", "dora", **asked, prompt="When are the roses watered?")
+    assert "in the evening" in same
+    assert UNREMEMBERED not in same
 
 
 def test_a_transcript_may_come_after_its_stop(server: Process, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from memoranda.contexts import ContextQuery, Said, choosing
 from memoranda.contexts.assembly import PARTS
@@ -185,6 +186,41 @@ def test_a_standing_instruction_is_no_better_result() -> None:
         passages=[passage(id_, *one) for id_, one in CHUNKS.items()],
     )
     assert placed(found) == [*CHUNKS, "i"]
+
+
+def test_a_context_that_does_not_answer_says_so() -> None:
+    found = searched(NOTES)
+    recent = [Said(role="user", content="Hello")]
+    asked = ContextQuery(query=QUESTION, recent=recent, summary="They spoke of walks.")
+    made, _ = composed(asked, found, tokens.count, 100)
+    assert made.evidence == "none"
+    notes = "\n".join(f"- [{n + 1}] {n} geese were seen on the roof" for n in range(3))
+    memories = f"{prompts.MEMORIES}\n{notes}"
+    context = f"{memories}\n\n{prompts.UNREMEMBERED}\n\n{prompts.SUMMARY}\nThey spoke of walks."
+    assert made.text == f"{context}\n\n{prompts.RECENT}\nuser: Hello\n\n{QUESTION}"
+    assert made.tokens == tokens.count(made.text)
+    assert [one.content for one in made.messages] == [context, "Hello", QUESTION]
+    assert made.parts["memories"].text == memories
+    exact, _ = composed(replace(asked, budget=made.tokens), found, tokens.count, 100)
+    assert exact.text == made.text
+    small, _ = composed(replace(asked, budget=made.tokens - 1), found, tokens.count, 100)
+    assert prompts.UNREMEMBERED not in small.text + small.messages[0].content
+    assert small.pieces == made.pieces, "the sentence takes no place from a piece"
+
+
+def test_documents_that_do_not_answer_have_the_sentence_of_documents() -> None:
+    made, _ = composed(ContextQuery(query=QUESTION), searched(NOTES, passages=CHUNKS), tokens.count, 100)
+    assert made.evidence == "none"
+    assert made.text.endswith(f"on the roof\n\n{prompts.UNANSWERED}\n\n{QUESTION}")
+    assert made.messages[0].content.endswith(f"on the roof\n\n{prompts.UNANSWERED}")
+    assert prompts.UNREMEMBERED not in made.text
+
+
+def test_a_context_that_answers_says_nothing_of_it() -> None:
+    found = searched({"m": ("Mara moors the boat behind the mill", 0.9)})
+    made, _ = composed(ContextQuery(query=QUESTION), found, tokens.count, 100)
+    assert made.evidence == "strong"
+    assert made.text.endswith(f"behind the mill\n\n{QUESTION}")
 
 
 RELEVANCE = st.tuples(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
 
 from memoranda.contexts import telling
 from memoranda.contexts.assembly import (
+    FOUND,
     Assembled,
     Count,
     Part,
@@ -90,23 +91,28 @@ class Draft(msgspec.Struct):
 
 def composed(asked: ContextQuery, results: Found, count: Count, snippet: int) -> tuple[Context, list[str]]:
     """Return the context for a question from search results, at most `asked.budget` tokens as one text, and the ids of
-    the memories in it. `snippet` is how many characters of a summary are used."""
+    the memories in it. If it is not likely to answer, it says so where it has tokens left for that. `snippet` is how
+    many characters of a summary are used."""
     count = once(count)
     given, gone = _given(asked)
     base = [*given, *_documents(asked.query, results)]
     budget = asked.budget
     for _ in range(TRIES):
         draft = _draft(asked, results, base, budget, count, snippet)
-        text = "\n\n".join(draft.assembled.texts.values())
-        if (spent := _whole(draft.assembled, count)) <= asked.budget:
+        texts = draft.assembled.texts
+        if (spent := _whole(texts, draft.assembled, count)) <= asked.budget:
             break
         budget -= spent - asked.budget  # the separators between the parts
     shown = evidence_of(asked.query, [entry for entry, _ in draft.placed()], results)
+    if shown.level == "none":
+        doubtful = _doubtful(texts)
+        if (more := _whole(doubtful, draft.assembled, count)) <= asked.budget:
+            texts, spent = doubtful, more
     context = Context(
         query=results.query,
-        text=text,
+        text="\n\n".join(texts.values()),
         tokens=spent,
-        messages=_messages(draft),
+        messages=_messages(draft, texts),
         parts={
             part: ContextPart(text=part_text, tokens=draft.assembled.tokens[part])
             for part, part_text in draft.assembled.texts.items()
@@ -155,12 +161,19 @@ def _remembered_evidence(question: str, found: Iterable[Chosen], results: Found)
     return evidence(question, texts, results.searched)
 
 
-def _whole(assembled: Assembled, count: Count) -> int:
-    """Return the tokens of all parts with the separators between them."""
+def _whole(texts: Mapping[Part, str], assembled: Assembled, count: Count) -> int:
+    """Return the tokens of these texts of the parts with the separators between them."""
     known = {text: assembled.tokens[part] for part, text in assembled.texts.items()}
-    return summed(
-        list(assembled.texts.values()), "\n\n", lambda text: known[text] if text in known else count(text)
-    )
+    return summed(list(texts.values()), "\n\n", lambda text: known[text] if text in known else count(text))
+
+
+def _doubtful(texts: Mapping[Part, str]) -> dict[Part, str]:
+    """Return the texts of the parts with a sentence behind what was retrieved, which probably does not answer."""
+    retrieved = [part for part in texts if part in FOUND]
+    if not retrieved:
+        return dict(texts)
+    sentence = prompts.UNANSWERED if "documents" in retrieved else prompts.UNREMEMBERED
+    return {**texts, retrieved[-1]: f"{texts[retrieved[-1]]}\n\n{sentence}"}
 
 
 def _draft(
@@ -321,9 +334,8 @@ def _shown(entry: Entry, placed: Placed, *, explain: bool) -> ContextPiece:
     )
 
 
-def _messages(draft: Draft) -> list[ChatMessage]:
-    """Return the parts as messages: rules, context, recent messages, the question."""
-    texts = draft.assembled.texts
+def _messages(draft: Draft, texts: Mapping[Part, str]) -> list[ChatMessage]:
+    """Return the texts of the parts as messages: rules, context, recent messages, the question."""
     context = "\n\n".join(texts[part] for part in CONTEXT if part in texts)
     messages = [ChatMessage(role="system", content=text) for text in (texts.get("system"), context) if text]
     for entry, placed in draft.placed():

@@ -16,7 +16,6 @@ PROMPT_CHARS = 2_000
 """Of a prompt that are searched for; logs and files may stand behind them."""
 BUDGET = 1_500
 """Tokens of a context, those of the prompt included."""
-PARTS = ("system", "documents", "memories", "sessions")
 
 
 def introduction(server: Server, options: Options, session_id: str) -> str:
@@ -59,8 +58,8 @@ def _fitting(lines: list[str]) -> list[str]:
 
 
 def context(server: Server, options: Options, prompt: str, position: Position) -> str:
-    """Return what is remembered for a prompt, without what was said in the session itself; an empty text if there is
-    nothing."""
+    """Return what is remembered for a prompt, without what was said in the session itself, and that it probably does
+    not answer if so; an empty text if there is nothing."""
     body: dict[str, Any] = {
         "query": prompt[:PROMPT_CHARS],
         "budget": BUDGET,
@@ -70,5 +69,5 @@ def context(server: Server, options: Options, prompt: str, position: Position) -
     }
     if options.user is not None:
         body["hierarchy"] = {"user": options.user}
-    parts = server.post("/v1/context", body)["parts"]
-    return "\n\n".join(parts[name]["text"] for name in PARTS if name in parts)
+    messages = server.post("/v1/context", body)["messages"]
+    return "\n\n".join(message["content"] for message in messages if message["role"] == "system")
