@@ -254,6 +254,13 @@ def test_another_model_is_made_by_reindex(run: Any) -> None:
         (["jobs", "show", "nope"], 1, "no job 'nope'"),
         (["jobs", "retry", "nope"], 1, "no job 'nope'"),
         (["jobs", "--limit", "0"], 2, "--limit"),
+        (["agents", "show", "nope"], 1, "no agent is named 'nope'; there are: none"),
+        (["agents", "delete", "nope"], 1, "no agent is named 'nope'"),
+        (["agents", "update", "nope"], 2, "name what to change, such as --instructions TEXT"),
+        (["agents", "create", "a", "--id", "b"], 2, "--id: must be agent_ and then up to 64 letters"),
+        (["agents", "create", " "], 2, "NAME: must"),
+        (["agents", "create", "a", "--fields", "[]"], 2, "--fields: is not a JSON object"),
+        (["agents", "create", "a", "--fields", '{"colour": 1}'], 2, "colour"),
     ],
 )
 @pytest.mark.usefixtures("empty_folder")
@@ -318,6 +325,10 @@ def test_errors_are_sentences(run: Any, words: list[str], code: int, said: str, 
         ["jobs"],
         ["jobs", "retry", "job_1"],
         ["jobs", "cancel", "job_1"],
+        ["agents"],
+        ["agents", "show", "support"],
+        ["agents", "update", "support", "--model", "small"],
+        ["agents", "delete", "support"],
         ["compact"],
     ],
 )
@@ -350,6 +361,7 @@ def test_a_command_on_existing_rows_needs_a_database_only_where_one_is_kept(run:
         ["sessions", "add", "s1", "text"],
         ["files", "upload", "text.txt"],
         ["stores", "create", "manuals"],
+        ["agents", "create", "support"],
         ["index", "text.txt"],
     ],
 )

@@ -89,6 +89,13 @@ def walk(run: Any, write: Callable[[str, str], Path]) -> set[str]:
     assert told("files", "delete", uploaded, kettles["id"])["deleted"] == [uploaded, kettles["id"]]
     told("stores", "delete", "documents")
 
+    agent = told("agents", "create", "Support", "--instructions", "Be brief.")["id"]
+    assert told("agents", "update", agent, "--name", "Desk")["instructions"] == "Be brief."
+    assert told("agents", "show", "Desk")["id"] == agent
+    assert [one["id"] for one in told("agents")["data"]] == [agent]
+    assert not told("agents", "list", "--order", "asc")["has_more"]
+    assert told("agents", "delete", "Desk")["deleted"]
+
     told("export", "--output", exported)
     told("import", exported)
     told("backfill")

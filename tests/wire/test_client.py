@@ -15,6 +15,7 @@ from memoranda import errors
 from memoranda.app import blocking
 from memoranda.app.evals.evaluation import EvaluationQuestion, SearchConfiguration
 from memoranda.client import Client
+from memoranda.responses.profile_values import NewProfile, ProfileChange
 from memoranda.types import NewMemory, Query
 
 
@@ -203,6 +204,26 @@ def test_facts_and_responses_are_the_same_both_ways(client: Client, local: Any) 
             next(iter(opened.responses.stream("x", memory={"min_score": 2.0})))
         opened.facts.extract("tea")
         return [answer, seen, opened.facts.extract("tea"), opened.facts.sweep()]
+
+    assert told(client) == told(local)
+
+
+def test_agents_are_the_same_both_ways(client: Client, local: Any) -> None:
+    def told(opened: Any) -> list[Any]:
+        agents = opened.agents
+        made = agents.create(NewProfile(name="Desk", instructions="Be brief."), id="agent_desk")
+        agents.create({"name": "Support", "temperature": 0.5}, id="agent_support")
+        changed = agents.update("agent_desk", ProfileChange(instructions=None, model="small"))
+        page = agents.list(limit=1, after="agent_support")
+        assert agents.get("agent_desk") == page.data[0] == changed
+        agents.delete("agent_desk")
+        with pytest.raises(errors.NotFound):
+            agents.get("agent_desk")
+        with pytest.raises(errors.Conflict):
+            agents.create({"name": "Support"}, id="agent_support")
+        with pytest.raises(errors.InvalidInput, match="temperature"):
+            agents.update("agent_support", {"temperature": 9})
+        return [made.instructions, changed.instructions, changed.model, page.has_more, page.last_id]
 
     assert told(client) == told(local)
 

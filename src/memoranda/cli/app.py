@@ -63,6 +63,10 @@ COMMANDS = {
         "memoranda.cli.sessions:app",
         "List sessions; show, summarize, close and delete them.",
     ),
+    "agents": (
+        "memoranda.cli.agents:app",
+        "List the agent profiles; show, create, change and delete them.",
+    ),
     "stats": (
         "memoranda.cli.maintenance:stats",
         "Count what is remembered: by kind, and whether every index has it.",
@@ -130,7 +134,7 @@ COMMANDS = {
 }
 """The function of each command, and its line in the list of commands. A module is imported when its command is called,
 so that neither the list nor another command waits for its imports."""
-GROUPS = ("facts", "sessions", "files", "stores", "backfill", "jobs")
+GROUPS = ("facts", "sessions", "agents", "files", "stores", "backfill", "jobs")
 """The commands that have commands of their own."""
 FAILED, WRONG = 1, 2
 

@@ -8,7 +8,8 @@ import typer
 from typer.core import TyperGroup
 
 from memoranda.cli.invocation import OPTIONS
-from memoranda.cli.usage_errors import unknown_command
+from memoranda.cli.usage_errors import as_option, unknown_command
+from memoranda.errors import InvalidInput
 
 
 class Group(TyperGroup):
@@ -21,6 +22,13 @@ class Group(TyperGroup):
         if any(ctx.params.get(name) for name in OPTIONS):
             raise typer.BadParameter(f"options go after {args[0]!r}, not before it")
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
+        try:
+            return super().invoke(ctx)
+        except InvalidInput as exc:
+            command = self.commands.get(ctx.invoked_subcommand or "", self)
+            raise InvalidInput("", as_option(str(exc), exc.field, command)) from exc
 
 
 def group() -> typer.Typer:

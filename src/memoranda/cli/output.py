@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -73,9 +73,14 @@ def fields_text(value: msgspec.Struct) -> str:
 
 
 def set_fields_text(value: msgspec.Struct, leave_out: Container[str] = ()) -> str:
-    """Return the fields of a value that are set, a line each."""
+    """Return the fields of a value that are set, a line each. Unix seconds in `created_at` and the like are shown as
+    moments."""
     fields = msgspec.to_builtins(value, builtin_types=(datetime,))
-    shown = {name: part for name, part in fields.items() if name not in leave_out and part not in UNSET}
+    shown = {
+        name: datetime.fromtimestamp(part, UTC) if name.endswith("_at") and isinstance(part, int) else part
+        for name, part in fields.items()
+        if name not in leave_out and part not in UNSET
+    }
     return plain("\n".join(rows(shown)))
 
 

@@ -30,6 +30,7 @@ from memoranda.app.history_import import (
     states,
 )
 from memoranda.app.history_report import HistoryImported, Stored
+from memoranda.client.agents import ClientAgents
 from memoranda.client.archives import ClientArchives
 from memoranda.client.facts import ClientFacts
 from memoranda.client.knowledge import ClientKnowledge
@@ -119,6 +120,7 @@ class Client:
         self.switches = ClientSwitches(self._wire)
         self.facts = ClientFacts(self._wire)
         self.responses = ClientResponses(self._wire)
+        self.agents = ClientAgents(self._wire)
         self.archives = ClientArchives(self._wire)
 
     # --- writing -----------------------------------------------------------------------------------
