@@ -10,8 +10,11 @@ import pytest
 
 from .test_cli_documented import TREE
 
-NO_DATA = {"serve", "mcp", "connect", "console", "hook", "worker"}
-ELSEWHERE = {"demo", "doctor", "stores attach", "jobs retry"}
+NO_DATA = {"serve", "mcp", "connect", "console", "hook", "worker", "conversations"}
+ELSEWHERE = {
+    "demo", "doctor", "stores attach", "jobs retry",
+    "conversations show", "conversations items", "conversations delete",
+}  # fmt: skip
 """Commands whose JSON other tests read."""
 FACT = "Mara lives in Munich."
 

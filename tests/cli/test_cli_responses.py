@@ -1,11 +1,32 @@
-"""agents: what they answer, and how they refuse."""
+"""agents, conversations: what they answer, and how they refuse."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+import memoranda
+from memoranda.client import Client
+
+ITEMS = [
+    {"role": "user", "content": "Where is the key?"},
+    {"type": "function_call", "call_id": "c1", "name": "look", "arguments": '{"at": "pot"}'},
+    {"type": "function_call_output", "call_id": "c1", "output": "It is there."},
+    {"role": "assistant", "content": "Under the pot."},
+]
+
+
+@pytest.fixture(params=["folder", pytest.param("server", marks=pytest.mark.slow)])
+def opened(request: pytest.FixtureRequest, run: Any, tmp_path: Path) -> Iterator[Callable[[], Any]]:
+    """Opens what commands work with: a folder, or a server."""
+    if request.param == "folder":
+        yield lambda: memoranda.open(tmp_path / "memoranda-data")
+    else:
+        request.getfixturevalue("served")
+        yield lambda: Client(request.getfixturevalue("server")[0])
 
 
 @pytest.mark.parametrize("calls", ["run", pytest.param("served", marks=pytest.mark.slow)])
@@ -44,3 +65,25 @@ def test_agents_of_the_configuration_are_changed_there(run: Any, tmp_path: Path)
     refused = run("agents", "update", "Desk", "--model", "small")
     assert refused.exit_code == 1
     assert "the agent 'agent_desk' is of the configuration; change it there" in refused.stderr
+
+
+def test_a_conversation_is_shown_and_deleted(run: Any, opened: Callable[[], Any]) -> None:
+    with opened() as product:
+        id_ = product.conversations.create(ITEMS, metadata={"topic": "keys"}).id
+        ids = [item["id"] for item in product.conversations.items(id_, order="asc").data]
+    assert run.json("conversations", "show", id_)["metadata"] == {"topic": "keys"}
+    assert "topic  keys" in run("conversations", "show", id_).stdout
+    assert run("conversations", "items", id_).stdout.splitlines() == [
+        f"{ids[0]}  user: Where is the key?",
+        f'{ids[1]}  function_call  look  {{"at": "pot"}}',
+        f"{ids[2]}  function_call_output  It is there.",
+        f"{ids[3]}  assistant: Under the pot.",
+    ]
+    page = run("conversations", "items", id_, "--order", "desc", "--limit", "1")
+    assert page.stdout == f"{ids[3]}  assistant: Under the pot.\n"
+    assert f"add --after {ids[3]}" in page.stderr
+    assert [item["id"] for item in run.json("conversations", "items", id_, "--after", ids[2])["data"]] == ids[
+        3:
+    ]
+    assert run.json("conversations", "delete", id_) == {"id": id_, "deleted": True}
+    assert run("conversations", "show", id_).exit_code == 1

@@ -32,6 +32,7 @@ from memoranda.app.history_import import (
 from memoranda.app.history_report import HistoryImported, Stored
 from memoranda.client.agents import ClientAgents
 from memoranda.client.archives import ClientArchives
+from memoranda.client.conversations import ClientConversations
 from memoranda.client.facts import ClientFacts
 from memoranda.client.knowledge import ClientKnowledge
 from memoranda.client.responses import ClientResponses
@@ -120,6 +121,7 @@ class Client:
         self.switches = ClientSwitches(self._wire)
         self.facts = ClientFacts(self._wire)
         self.responses = ClientResponses(self._wire)
+        self.conversations = ClientConversations(self._wire)
         self.agents = ClientAgents(self._wire)
         self.archives = ClientArchives(self._wire)
 

@@ -1,0 +1,22 @@
+"""Items of conversations and responses as text."""
+
+from __future__ import annotations
+
+from memoranda.cli.output import beginning, plain
+from memoranda.responses.items import output_text, text_of
+from memoranda.responses.values import Item
+
+
+def item_line(item: Item) -> str:
+    """Return a line about an item: its id, who said it or its type, and its text. Of a call it is the arguments, of the
+    output of a call how it begins."""
+    if item["type"] == "message":
+        return plain(f"{item['id']}  {item['role']}: {text_of(item)}")
+    called = str(item.get("arguments") or item.get("input") or ", ".join(item.get("queries") or ()))
+    parts = [
+        item.get("id") or "-",
+        item["type"],
+        item.get("name") or "",
+        beginning(called or output_text(item)),
+    ]
+    return plain("  ".join(part for part in parts if part))
