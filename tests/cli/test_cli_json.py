@@ -13,7 +13,7 @@ from .test_cli_documented import TREE
 NO_DATA = {"serve", "mcp", "connect", "console", "hook", "worker", "conversations"}
 ELSEWHERE = {
     "demo", "doctor", "stores attach", "jobs retry",
-    "conversations show", "conversations items", "conversations delete",
+    "responses cancel", "conversations show", "conversations items", "conversations delete",
 }  # fmt: skip
 """Commands whose JSON other tests read."""
 FACT = "Mara lives in Munich."
@@ -91,6 +91,12 @@ def walk(run: Any, write: Callable[[str, str], Path]) -> set[str]:
     assert run("files", "download", uploaded).stdout == "The meter is read in June."
     assert told("files", "delete", uploaded, kettles["id"])["deleted"] == [uploaded, kettles["id"]]
     told("stores", "delete", "documents")
+
+    asked = told("ask", "Where is the key?", "--session", "s3")["id"]
+    assert [one["question"] for one in told("responses")["data"]] == ["Where is the key?"]
+    assert [one["id"] for one in told("responses", "list", "--status", "completed")["data"]] == [asked]
+    assert told("responses", "show", asked)["status"] == "completed"
+    assert told("responses", "delete", asked)["deleted"]
 
     agent = told("agents", "create", "Support", "--instructions", "Be brief.")["id"]
     assert told("agents", "update", agent, "--name", "Desk")["instructions"] == "Be brief."

@@ -1,4 +1,4 @@
-"""agents, conversations: what they answer, and how they refuse."""
+"""agents, conversations, responses: what they answer, and how they refuse."""
 
 from __future__ import annotations
 
@@ -87,3 +87,29 @@ def test_a_conversation_is_shown_and_deleted(run: Any, opened: Callable[[], Any]
     ]
     assert run.json("conversations", "delete", id_) == {"id": id_, "deleted": True}
     assert run("conversations", "show", id_).exit_code == 1
+
+
+def test_a_response_is_listed_shown_cancelled_and_deleted(run: Any, opened: Callable[[], Any]) -> None:
+    with opened() as product:
+        asked = product.responses.create("Where is the key?")
+        for _ in product.responses.stream("Where is the pot?", background=True):
+            pass
+    behind, first = run.json("responses", "list")["data"]
+    assert (behind["question"], first["id"]) == ("Where is the pot?", asked.id)
+    page = run("responses", "list", "--limit", "1", "--order", "asc")
+    assert page.stdout.startswith(f"{asked.id}  completed  20")
+    assert page.stdout.endswith("  extractive  Where is the key?\n")
+    assert f"add --after {asked.id}" in page.stderr
+    shown = run("responses", "show", asked.id).stdout
+    assert "completed_at  20" in shown
+    assert shown.endswith(
+        f"\n\n{asked.output[0]['id']}  assistant: {asked.output[0]['content'][0]['text']}\n"
+    )
+    assert run("responses", "cancel", behind["id"]).stdout == f"{behind['id']}  completed\n"
+    assert run.json("responses", "cancel", behind["id"])["status"] == "completed"
+    refused = run("responses", "cancel", asked.id)
+    assert refused.exit_code == 2
+    assert "Cannot cancel a synchronous response" in refused.stderr
+    for id_ in (asked.id, behind["id"]):
+        assert run.json("responses", "delete", id_) == {"id": id_, "deleted": True}
+    assert "no responses; " in run("responses").stderr

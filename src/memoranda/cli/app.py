@@ -67,6 +67,10 @@ COMMANDS = {
         "memoranda.cli.agents:app",
         "List the agent profiles; show, create, change and delete them.",
     ),
+    "responses": (
+        "memoranda.cli.responses:app",
+        "List the stored responses; show, cancel and delete them.",
+    ),
     "conversations": (
         "memoranda.cli.conversations:app",
         "Show stored conversations and their items, and delete them.",
@@ -138,7 +142,7 @@ COMMANDS = {
 }
 """The function of each command, and its line in the list of commands. A module is imported when its command is called,
 so that neither the list nor another command waits for its imports."""
-GROUPS = ("facts", "sessions", "agents", "conversations", "files", "stores", "backfill", "jobs")
+GROUPS = ("facts", "sessions", "agents", "responses", "conversations", "files", "stores", "backfill", "jobs")
 """The commands that have commands of their own."""
 FAILED, WRONG = 1, 2
 

@@ -9,9 +9,11 @@ from urllib.parse import quote
 import msgspec
 from typing_extensions import Unpack
 
-from memoranda.client.wire import Wire, error_of
+from memoranda.client.wire import Wire, error_of, query_of
 from memoranda.responses.events import Event
-from memoranda.responses.values import RequestFields, Response, ResponseRequest
+from memoranda.responses.listing import ResponseEntry
+from memoranda.responses.values import RequestFields, Response, ResponseRequest, Status
+from memoranda.store.paging import Listed
 from memoranda.validation import merged
 
 AT = "/v1/responses"
@@ -46,6 +48,24 @@ class ClientResponses:
     def get(self, id: str) -> Response:
         """See `Responses.get`."""
         return msgspec.json.decode(self._wire.call("GET", _path(id)), type=Response)
+
+    def list(
+        self,
+        *,
+        limit: int = 20,
+        after: str | None = None,
+        before: str | None = None,
+        order: str = "desc",
+        status: Status | None = None,
+    ) -> Listed[ResponseEntry]:
+        """See `Responses.list`."""
+        asked = {"limit": limit, "after": after, "before": before, "order": order, "status": status}
+        answer = self._wire.call("GET", AT, query=query_of(asked))
+        return msgspec.json.decode(answer, type=Listed[ResponseEntry])
+
+    def cancel(self, id: str) -> Response:
+        """See `Responses.cancel`."""
+        return msgspec.json.decode(self._wire.call("POST", f"{_path(id)}/cancel"), type=Response)
 
     def delete(self, id: str) -> None:
         """See `Responses.delete`."""
