@@ -84,6 +84,20 @@ def test_filters_tags_kinds_and_modes(run: Any) -> None:
     assert found("--mode", "words") == ["green apple", "red apple"]
 
 
+def test_search_in_a_time_and_in_the_archive(run: Any) -> None:
+    run.json("add", "red apple", "--occurred-at", "2026-03-01")
+    old = run.json("add", "green apple", "--occurred-at", "2026-01-01")["memory"]["id"]
+
+    def found(*words: str) -> list[str]:
+        return sorted(hit["memory"]["content"] for hit in run.json("search", "apple", *words)["results"])
+
+    assert found("--since", "2026-02-01") == ["red apple"]
+    assert found("--until", "2026-02-01") == ["green apple"]
+    run.json("update", old, "--archive")
+    assert found() == ["red apple"]
+    assert found("--archived") == ["green apple", "red apple"]
+
+
 def test_explain_shows_every_part_of_the_score(run: Any) -> None:
     run.json("add", "red apple")
     shown = run("search", "apple", "--explain").stdout
@@ -222,6 +236,9 @@ def test_another_model_is_made_by_reindex(run: Any) -> None:
         (["search", "x", "--threshold", "2"], 2, "threshold: must be between 0 and 1"),
         (["search", "x", "--filter", "{"], 2, "--filter: is not a JSON object"),
         (["search", "x", "--kind", "poem"], 2, "note"),
+        (["search", "x", "--since", "yesterday"], 2, "--since: 'yesterday' is no ISO 8601 moment"),
+        (["search", "x", "--store", "nope", "--until", "2026-01-01"], 2, "--until: is for memories"),
+        (["search", "x", "--store", "nope", "--archived"], 2, "--archived: is for memories"),
         (["search", " "], 2, "QUERY: must hold some text"),
         (["ask", ""], 2, "QUESTION: must hold some text"),
         (["ask", " ", "--session", "s1"], 2, "QUESTION: must hold some text"),

@@ -8,7 +8,18 @@ from typing import Annotated, Literal
 import typer
 
 from memoranda.cli.invocation import Invocation, common_options
-from memoranda.cli.options import AnyScope, Kinds, ScopeId, json_object, kinds_of, moment, scope_of
+from memoranda.cli.options import (
+    AnyScope,
+    Archived,
+    Kinds,
+    ScopeId,
+    Since,
+    Until,
+    json_object,
+    kinds_of,
+    moment,
+    scope_of,
+)
 from memoranda.cli.output import emit, hit_lines, say, say_degraded, say_evidence
 from memoranda.cli.passages import search_stores
 from memoranda.knowledge.values import PassageQuery
@@ -42,9 +53,12 @@ def search(
     source: Annotated[
         str | None, typer.Option(help="Only from this source; a file's path for documents.")
     ] = None,
+    since: Since = None,
+    until: Until = None,
     as_of: Annotated[
         str | None, typer.Option(metavar="MOMENT", help="As it was at this moment, in ISO 8601.")
     ] = None,
+    archived: Archived = False,
     mode: Annotated[Mode, typer.Option(help="Meaning, words, or both.")] = "hybrid",
     explain: Annotated[bool, typer.Option("--explain", help="Show every part of each score.")] = False,
 ) -> None:
@@ -52,7 +66,8 @@ def search(
     place = scope_of(scope, scope_id)
     if store:
         memories_only = {
-            "--scope": scope, "--scopes": scopes, "--kind": kind, "--tag": tag, "--source": source, "--as-of": as_of,
+            "--scope": scope, "--scopes": scopes, "--kind": kind, "--tag": tag, "--source": source, "--since": since,
+            "--until": until, "--as-of": as_of, "--archived": archived,
         }  # fmt: skip
         for flag, given in memories_only.items():
             if given:
@@ -76,7 +91,10 @@ def search(
         "tags": tag or None,
         "filters": json_object(filter_, "--filter"),
         "source": source,
+        "since": moment(since, "--since"),
+        "until": moment(until, "--until"),
         "as_of": moment(as_of, "--as-of"),
+        "include_archived": archived,
         "mode": mode,
         "explain": explain,
     }
