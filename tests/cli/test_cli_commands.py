@@ -161,6 +161,18 @@ def test_import_names_ids_that_it_left_alone(run: Any, tmp_path: Path) -> None:
     assert id_ in result.stderr
 
 
+def test_a_store_is_changed(run: Any) -> None:
+    run.json("stores", "create", "manuals", "--description", "of machines")
+    words = ("--name", "books", "--expires-after-days", "7", "--sharing", "tenant")
+    changed = run.json("stores", "update", "manuals", *words, "--writer", "a", "--writer", "b")
+    assert (changed["name"], changed["description"]) == ("books", "of machines")
+    assert (changed["expires_after_days"], changed["sharing"]) == (7, "tenant")
+    assert changed["writers"] == ["a", "b"]
+    changed = run.json("stores", "update", "books", "--never-expires", "--no-writers")
+    assert (changed["expires_after_days"], changed["sharing"], changed["writers"]) == (None, "tenant", [])
+    assert "books" in run("stores", "update", "books", "--sharing", "private").stdout
+
+
 def test_reindex_and_compact_end(run: Any) -> None:
     run.json("add", "one")
     assert run.json("reindex")["state"] == "completed"
@@ -262,6 +274,12 @@ def test_another_model_is_made_by_reindex(run: Any) -> None:
         (["search", "x", "--store", "nope", "--tag", "t"], 2, "does not go with --store"),
         (["stores", "files", "nope"], 1, "no vector store is named 'nope'"),
         (["stores", "files", "nope", "--state", "odd"], 2, "--state: use one of in_progress, completed"),
+        (["stores", "update", "nope"], 2, "name what to change, such as --name NAME"),
+        (["stores", "update", "nope", "--name", "x"], 1, "no vector store is named 'nope'"),
+        (["stores", "update", "x", "--expires-after-days", "0"], 2, "--expires-after-days: must be a whole"),
+        (["stores", "update", "x", "--sharing", "odd"], 2, "use one of private, tenant, everyone"),
+        (["stores", "update", "x", "--never-expires", "--expires-after-days", "1"], 2, "leave one out"),
+        (["stores", "update", "x", "--no-writers", "--writer", "a"], 2, "leave one out"),
         (["stores", "delete", "nope"], 1, "no vector store is named 'nope'"),
         (["stores", "--set", "a=b", "files", "nope"], 2, "options go after 'files'"),
         (["import", "missing.jsonl"], 2, "cannot be read"),
@@ -340,6 +358,7 @@ def test_errors_are_sentences(run: Any, words: list[str], code: int, said: str, 
         ["files", "delete", "file_1", "file_2"],
         ["stores", "attach", "manuals", "file_1"],
         ["stores", "detach", "manuals", "file_1"],
+        ["stores", "update", "manuals", "--name", "books"],
         ["stores", "delete", "manuals"],
         ["reindex"],
         ["reindex", "--all"],

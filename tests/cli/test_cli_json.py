@@ -81,6 +81,7 @@ def walk(run: Any, write: Callable[[str, str], Path]) -> set[str]:
     (kettles,) = told("stores", "files", "documents")
     assert "one litre" in told("stores", "text", "documents", kettles["id"])["text"]
     told("stores", "create", "empty")
+    assert told("stores", "update", "empty", "--description", "nothing")["name"] == "empty"
     told("stores", "detach", "documents", kettles["id"])
     uploaded = told("files", "upload", file)["id"]
     assert {one["id"] for one in told("files")["data"]} == {uploaded, kettles["id"]}

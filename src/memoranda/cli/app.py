@@ -33,7 +33,7 @@ COMMANDS = {
     "index": ("memoranda.cli.index:index", "Index files of every format into a vector store."),
     "stores": (
         "memoranda.cli.stores:app",
-        "List the vector stores; make, show, fill and delete them.",
+        "List the vector stores; make, show, change, fill and delete them.",
     ),
     "files": (
         "memoranda.cli.files:app",

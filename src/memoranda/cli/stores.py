@@ -1,9 +1,9 @@
-"""`memoranda stores`: create, list, show, fill and delete vector stores."""
+"""`memoranda stores`: create, list, show, change, fill and delete vector stores."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, cast, get_args
+from typing import Annotated, Any, cast, get_args
 
 import typer
 
@@ -13,7 +13,8 @@ from memoranda.cli.invocation import Invocation, common_options
 from memoranda.cli.output import fields_text, plain, say, short_path
 from memoranda.cli.product import Knowledge
 from memoranda.errors import InvalidInput
-from memoranda.knowledge.values import FileState, StoreFile, VectorStore
+from memoranda.knowledge.checks import days_of
+from memoranda.knowledge.values import FileState, Sharing, StoreChange, StoreFile, VectorStore
 
 PAGE = 100
 Store = Annotated[str, typer.Argument(metavar="ID|NAME", help="The vector store.")]
@@ -25,7 +26,7 @@ app = group()
 @app.callback()
 @common_options()
 def stores(invocation: Invocation, context: typer.Context) -> None:
-    """List the vector stores; make, show, fill and delete them."""
+    """List the vector stores; make, show, change, fill and delete them."""
     if context.invoked_subcommand is None:
         _list(invocation)
 
@@ -62,6 +63,53 @@ def show(invocation: Invocation, store: Store) -> None:
     """Show a vector store, with all its fields."""
     vector_store = find_store(invocation.knowledge, store)
     invocation.show(vector_store, fields_text(vector_store))
+
+
+@app.command("update")
+@common_options()
+def update(
+    invocation: Invocation,
+    store: Store,
+    name: Annotated[str | None, typer.Option("--name", help="Another name.")] = None,
+    description: Annotated[str | None, typer.Option(metavar="TEXT", help="What is in it.")] = None,
+    expires_after_days: Annotated[
+        int | None, typer.Option(metavar="DAYS", help="It expires when it was not used for so many days.")
+    ] = None,
+    never_expires: Annotated[bool, typer.Option("--never-expires", help="It does not expire.")] = False,
+    sharing: Annotated[
+        Sharing | None, typer.Option(help="Who else reads it: private (nobody), tenant or everyone.")
+    ] = None,
+    writer: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="USER",
+            help="A user who adds and removes files, in place of those it has; repeat for more.",
+        ),
+    ] = None,
+    no_writers: Annotated[bool, typer.Option("--no-writers", help="Only the owner adds files.")] = False,
+) -> None:
+    """Change fields of a vector store; the rest stays."""
+    if never_expires and expires_after_days is not None:
+        raise InvalidInput("--never-expires", "does not go with --expires-after-days; leave one out")
+    if no_writers and writer:
+        raise InvalidInput("--no-writers", "does not go with --writer; leave one out")
+    options = {
+        "name": name,
+        "description": description,
+        "expires_after_days": days_of(expires_after_days, "--expires-after-days"),
+        "sharing": sharing,
+        "writers": writer or None,
+    }
+    fields: dict[str, Any] = {field: value for field, value in options.items() if value is not None}
+    if never_expires:
+        fields["expires_after_days"] = None
+    if no_writers:
+        fields["writers"] = []
+    if not fields:
+        raise InvalidInput("", "name what to change, such as --name NAME; memoranda stores update --help")
+    vector_store = find_store(invocation.knowledge, store)
+    changed = invocation.knowledge.stores.update(vector_store.id, StoreChange(**fields))
+    invocation.show(changed, fields_text(changed))
 
 
 @app.command("text")
