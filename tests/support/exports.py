@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -353,6 +354,88 @@ ZEP = {
     "nodes": [{"uuid": "n1", "name": "Ada", "summary": "A person.", "labels": ["Person"], "created_at": "2026-05-01"}],
     "episodes": [{"uuid": "p1", "source": "message", "content": "I like tea", "created_at": "2026-05-01T10:00:00Z"}],
 }  # fmt: skip
+
+
+def bundle(records: Mapping[str, list[dict[str, Any]]], tombstones: list[dict[str, Any]]) -> Files:
+    """The files of a bundle of Portable Memory, by records of each kind."""
+    files = {f"items/{kind}.jsonl": jsonl(*each) for kind, each in records.items()}
+    return summed(files | ({"audit/tombstones.jsonl": jsonl(*tombstones)} if tombstones else {}))
+
+
+def summed(files: Mapping[str, str]) -> Files:
+    """The files of a bundle of Portable Memory, with the sums of their content."""
+    files = {file: content for file, content in files.items() if file not in ("manifest.json", "CHECKSUMS")}
+    listed = [
+        {"path": file, "sha256": sha256(content.encode()).hexdigest(), "bytes": len(content.encode())}
+        for file, content in sorted(files.items())
+    ]
+    sums = "".join(f"{each['sha256']}  {each['path']}\n" for each in listed)
+    manifest = {
+        "format": "1.1.0", "generator": "acme/1.0", "conformanceLevel": "L2", "createdAt": "2026-02-01T00:00:00Z",
+        "exportMode": "full", "schemaVersion": 1, "embeddingModel": "", "embeddingDim": 0, "embeddingsIncluded": False,
+        "capabilities": [], "counts": {}, "files": listed,
+        "bundleDigest": sha256(sums.encode()).hexdigest(),
+    }  # fmt: skip
+    return {"manifest.json": json.dumps(manifest), "CHECKSUMS": sums, **files}
+
+
+def portable_episode(id_: str, said: str, **fields: Any) -> dict[str, Any]:
+    """A record of Portable Memory with a text."""
+    at = "2026-01-05T09:30:00Z"
+    return {
+        "id": id_, "eventTime": at, "mentionTime": at, "ingestionTime": at, "sourceType": "note", "actors": [],
+        "summary": said[:8], "details": said, "sensitivity": "low", "metadata": {}, "categories": [],
+        "importance": 0.5, "confidence": 0.7, "lifecycleState": "HOT", "extractionState": "done", "accessCount": 0,
+        "pinned": False, "vaultRefs": [], **fields,
+    }  # fmt: skip
+
+
+def portable_fact(id_: str, said: str, since: str, **fields: Any) -> dict[str, Any]:
+    """A fact of Portable Memory."""
+    return {
+        "id": id_, "episodeID": "e1", "subject": "Ada", "predicate": "states", "object": said, "text": said,
+        "tValidFrom": since, "confidence": 0.9, "importance": 0.5, "createdAt": since, **fields,
+    }  # fmt: skip
+
+
+PORTABLE: dict[str, list[dict[str, Any]]] = {
+    "context": [{"id": "k1", "label": "Garden", "archived": False, "createdAt": "2026-01-01T00:00:00Z"}],
+    "episode": [
+        portable_episode("e1", "Ada planted coffee.", contextID="k1", categories=["plants"], mood="glad"),
+        portable_episode("e2", "Ada lost her keys."),
+        portable_episode("e3", "Ada burnt the toast.", deletedAt="2026-01-06T00:00:00Z"),
+        portable_episode("e4", ""),
+    ],
+    "fact": [
+        portable_fact("f1", "Ada rents the garden", "2024-01-01T00:00:00Z", tValidTo="2999-01-01T00:00:00Z"),
+        portable_fact("f2", "Ada lives in Oslo", "2025-01-01T00:00:00Z"),
+        portable_fact("f3", "Ada drinks cocoa", "2025-01-01T00:00:00Z", supersededBy="f4"),
+        portable_fact("f4", "The keys are gone", "2025-01-01T00:00:00Z", episodeID="e2"),
+    ],
+    "entity": [
+        {"id": "n1", "type": "person", "canonicalName": "Ada", "aliases": [], "summary": "Gardener"},
+        {"id": "n2", "type": "company", "canonicalName": "Acme", "aliases": [], "summary": ""},
+    ],
+    "edge": [
+        {
+            "id": "d1", "srcEntityID": "n1", "dstEntityID": "n2", "edgeType": "works_at", "confidence": 1,
+            "tValidFrom": "2023-05-01T00:00:00Z", "ingestionTime": "2026-01-01T00:00:00Z", "evidenceEpisodeIDs": ["e1"],
+        },
+        {"id": "d2", "srcEntityID": "n1", "dstEntityID": "n9", "edgeType": "knows"},
+    ],
+    "resource": [{"id": "r1", "uri": "file:///plan.md", "title": "Plan", "summary": "", "created": "2026-01-01"}],
+    "chunk": [{"id": "c1", "resourceID": "r1", "position": 0, "text": "Sow in May.", "sensitivity": "low"}],
+    "core": [{"id": "human", "content": "The user is Ada.", "charBudget": 2000, "version": 1}],
+    "preference": [{"key": "language", "value": "Welsh"}],
+    "procedure": [{"id": "p1", "name": "Water", "triggerPattern": "dry soil", "steps": ["Fill", "Pour"]}],
+    "factLink": [{"srcFactID": "f2", "dstFactID": "f1", "linkType": "refines"}],
+    "secretRef": [{"id": "s1", "label": "Bank", "preview": "***"}],
+    "acmeMood": [{"id": "m1", "mood": "glad"}],
+}  # fmt: skip
+TOMBSTONE = {
+    "id": "t1", "op": "delete", "targetKind": "episode", "targetID": "e2", "deletedAt": "2026-01-07T00:00:00Z",
+    "actor": "ada", "derived": {"factIDs": [], "edgeIDs": [], "entityIDs": [], "chunkIDs": []},
+}  # fmt: skip
 SAMPLES = [
     Sample(
         "chatgpt", "zip",
@@ -430,6 +513,22 @@ SAMPLES = [
         "gemini-cli", "folder", _gemini(),
         {"conversation": 2, "message": 4},
         {("message", "is written by the program"): 1, ("message", "is taken back by the user"): 1},
+    ),
+    Sample(
+        "portable-memory", "folder", bundle(PORTABLE, [TOMBSTONE]),
+        {"note": 5, "fact": 3, "document": 1},
+        {
+            ("episode", "is deleted in the bundle"): 2,
+            ("episode", "has no text"): 1,
+            ("fact", "is deleted in the bundle"): 1,
+            ("fact", "is superseded, at a time that is not given"): 1,
+            ("entity", "has no text"): 1,
+            ("edge", "has no edgeType, or no entity that is in the bundle"): 1,
+            ("resource", "has no text"): 1,
+            ("factLink", "is a link"): 1,
+            ("secretRef", "is a reference to a secret"): 1,
+            ("record", "is of a kind that is not known"): 1,
+        },
     ),
     Sample("mem0", "file", {"mem0.json": json.dumps(MEM0, indent=1)}, {"fact": 3}, {("memory", "has no memory"): 1}),
     Sample("mcp-memory", "file", {"memory.jsonl": MCP}, {"fact": 4}, {}),

@@ -26,12 +26,14 @@ from memoranda.storage.data_lock import refuse_live_database
 from memoranda.store.validation import check_name
 from memoranda.text.hashing import digest
 from memoranda.text.storable import storable
-from memoranda.types import MAX_ID_CHARS, Added
+from memoranda.types import MAX_ID_CHARS, SCOPE_FIELDS, Added
 
 BATCH = 200
 """The most messages or memories in one write."""
 BATCH_CHARS = 1 << 20
 REFUSED = "is refused"
+OPTIONAL = ("role", "importance", "confidence", "occurred_at", "valid_from", "invalid_at", "source_refs")
+"""The fields of a memory that are left out where the source does not have them."""
 
 
 class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -246,14 +248,15 @@ class _Writer:
                 self._report.count_stored(kind, stored)
 
     def _memory(self, item: Entry) -> dict[str, Any]:
-        own = {"user_id": item.user_id, "agent_id": item.agent_id, "session_id": item.session_id}
-        ids: dict[str, str | None] = {key: value for key, value in own.items() if value is not None}
+        ids: dict[str, str | None] = {
+            key: value for key in SCOPE_FIELDS if (value := getattr(item, key)) is not None
+        }
         if self._place is not None:
             ids = dict(self._place)
         if self._options.user_id is not None:
             ids["user_id"] = self._options.user_id
         fields: dict[str, Any] = {
-            "id": f"mem_{_digest(self._name, *filter(None, [item.source]), item.id)}",
+            "id": item.memory_id or f"mem_{_digest(self._name, *filter(None, [item.source]), item.id)}",
             "content": item.content,
             "kind": item.kind,
             "source": self._name,
@@ -261,11 +264,8 @@ class _Writer:
             "metadata": {"imported_from": self._name, **item.metadata},
             **ids,
         }
-        if item.occurred_at is not None:
-            fields["occurred_at"] = item.occurred_at
-        if item.invalid_at is not None:
-            fields["invalid_at"] = item.invalid_at
-        return fields
+        given = {key: getattr(item, key) for key in OPTIONAL}
+        return fields | {key: value for key, value in given.items() if value is not None}
 
     def _stored(
         self, kind: str, pieces: Sequence[Piece], write: Callable[[Sequence[Piece]], Observe | Add]

@@ -45,8 +45,7 @@ class LeftOut(msgspec.Struct, kw_only=True):
 
 
 class HistoryImported(msgspec.Struct, kw_only=True):
-    """The report of an import. `imported` has a tally for each kind: `conversation`, `message`, `note`, `fact`,
-    `document`."""
+    """The report of an import. `imported` has a tally for each kind: `conversation`, and kinds of memories."""
 
     format: str
     dry_run: bool

@@ -22,6 +22,7 @@ from memoranda.importers import (
     notes,
     open_webui,
     pgvector,
+    portable_memory,
     qdrant,
     zep,
 )
@@ -60,6 +61,7 @@ FORMATS = {
     claude_code.NAME: Format(claude_code.matches, claude_code.read),
     codex.NAME: Format(codex.matches, codex.read),
     gemini_cli.NAME: Format(gemini_cli.matches, gemini_cli.read),
+    portable_memory.NAME: Format(portable_memory.matches, portable_memory.read, conversations=False),
     mem0.NAME: Format(mem0.matches, mem0.read, conversations=False),
     mcp_memory.NAME: Format(mcp_memory.matches, mcp_memory.read, conversations=False),
     letta.NAME: Format(letta.matches, letta.read),

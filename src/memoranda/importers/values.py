@@ -33,19 +33,26 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """A memory. `id` is the same at every reading, and unique within the format, or within `source` if that is there.
-    The three ids of scopes are those of the source."""
+    The ids of scopes are those of the source. `memory_id` is the id of the memory, if it was one of this program."""
 
     id: str
     place: str
     content: str
     source: str | None = None
     kind: Kind = "note"
+    role: str | None = None
+    importance: int | None = None
+    confidence: float | None = None
     occurred_at: datetime | None = None
+    valid_from: datetime | None = None
     invalid_at: datetime | None = None
     tags: list[str] = []
     metadata: dict[str, Any] = {}
     user_id: str | None = None
     agent_id: str | None = None
+    channel_id: str | None = None
+    memory_id: str | None = None
+    source_refs: list[str] | None = None
     session_id: str | None = None
 
 
