@@ -81,7 +81,7 @@ COMMANDS = {
     ),
     "export": (
         "memoranda.cli.export_import:export",
-        "Write everything into a zip file, or memories as JSONL.",
+        "Write everything into a zip file, or memories as JSONL or as a bundle of Portable Memory.",
     ),
     "import": ("memoranda.cli.export_import:import_", "Import an export of Memoranda or of another system."),
     "reindex": ("memoranda.cli.maintenance:reindex", "Make the vectors that are missing."),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 import msgspec
 import typer
 
+from memoranda.app.bundle_files import Bundled, check_free, write_bundle
 from memoranda.app.history_report import TAKEN
 from memoranda.cli.invocation import Invocation, common_options
 from memoranda.cli.options import Kinds, Places, Scope, ScopeId, kinds_of, scope_of
@@ -34,7 +35,7 @@ def export(
             "--output",
             "-o",
             metavar="FILE",
-            help="The file; one that ends in .zip is an archive of everything [default: standard output].",
+            help="FILE.zip is an archive of everything, FILE.mem a Portable Memory bundle [default: standard output].",
         ),
     ] = None,
     scope: Places = None,
@@ -44,7 +45,7 @@ def export(
         bool, typer.Option("--vectors", help="With the vectors, so that an import needs no model.")
     ] = False,
 ) -> None:
-    """Write everything into a zip file, or memories as JSONL.
+    """Write everything into a zip file, or memories as JSONL or as a bundle of Portable Memory.
 
     JSONL is a header, then one memory a line. With --json, a receipt when there is a file.
     """
@@ -59,6 +60,12 @@ def export(
         for line in invocation.memories.export(vectors=vectors, **fields):
             sys.stdout.buffer.write(line)
         sys.stdout.buffer.flush()
+        return
+    if output.suffix.lower() == ".mem":
+        if vectors:
+            raise typer.BadParameter("a bundle has no vectors; leave it out", param_hint="--vectors")
+        check_free(output)
+        _show_bundle(invocation, write_bundle(output, invocation.memories.export(**fields)), output)
         return
     count = invocation.memories.export_to(output, vectors=vectors, **fields)
     invocation.show({"memories": count, "output": str(output)}, f"{count} memories written to {output}")
@@ -154,6 +161,18 @@ def _show_archive(invocation: Invocation, exported: Exported, output: Path) -> N
     )
     if exported.missing:
         say(f"{len(exported.missing)} files were deleted meanwhile; their bytes are not in the archive")
+
+
+def _show_bundle(invocation: Invocation, bundled: Bundled, output: Path) -> None:
+    count = bundled.episodes + bundled.facts
+    invocation.show(
+        {"memories": count, **msgspec.to_builtins(bundled), "output": str(output)},
+        f"{count} memories written to {output}: {bundled.facts} facts, {bundled.episodes} others",
+    )
+    if bundled.archived:
+        say(f"{bundled.archived} archived memories are not in the bundle")
+    if bundled.items:
+        say(f"{bundled.items} memories of the kind item are not in the bundle; archives and JSONL have them")
 
 
 def _format(source: str, name: str | None) -> str:
