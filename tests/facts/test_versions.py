@@ -319,6 +319,68 @@ def test_imported_facts_that_supersede_one_another_in_a_ring_are_deleted(talk: A
     assert talk.memories.list(kinds=["fact"], scopes=["all"], include_archived=True).data == []
 
 
+def test_copies_in_another_scope_are_versions_of_one_another(talk: Any) -> None:
+    for at in ("2024-01-01", "2024-05-01"):
+        talk.say(LIVES[at], at, who="ada")
+    munich, berlin = talk.known("Ada lives in Munich"), talk.known("Ada moved to Berlin")
+    talk.memories.add("Ada lives in Berlin-Mitte", kind="fact", user_id="bob")
+    lines = list(talk.memories.export(scopes=["user:ada"]))
+    done = talk.memories.import_from(lines, scope="user:bob")
+    assert (done.created, done.conflicts) == (4, [])
+    of_bob = {
+        row.content: row
+        for row in talk.memories.list(scopes=["user:bob"], as_of=on("2024-02-01"), limit=100).data
+    }
+    copy = of_bob[munich.content]
+    history = talk.facts.history(copy.id).data
+    assert [(one.memory.content, one.memory.user_id) for one in history] == [
+        (munich.content, "bob"),
+        (berlin.content, "bob"),
+    ]
+    assert [change.ids for change in history[0].changes] == [[history[1].memory.id]]
+    assert (copy.superseded_by, copy.invalid_at) == (history[1].memory.id, munich.invalid_at)
+    (source,) = copy.source_refs
+    assert (talk.memories.get(source).user_id, talk.memories.get(source).content) == (
+        "bob",
+        LIVES["2024-01-01"],
+    )
+    talk.memories.delete(berlin.id)
+    assert talk.live(scopes=["user:ada"]) == [munich.content]
+    assert talk.memories.get(copy.id) == copy
+    assert munich.content not in talk.live(scopes=["user:bob"])
+    assert talk.memories.import_from(lines, scope="user:bob").created == 0
+    talk.memories.delete(history[1].memory.id)
+    assert munich.content in talk.live(scopes=["user:bob"])
+
+
+def test_links_of_a_copy_to_what_is_not_copied(talk: Any) -> None:
+    """A fact stays superseded, and keeps its sources."""
+    said = [talk.memories.add(text, kind="message", user_id="ada").memory.id for text in ("One.", "Two.")]
+    ended = {"superseded_by": "mem_new", "invalid_at": "2024-05-01T10:00:00Z"}
+    facts: list[dict[str, Any]] = [
+        {"id": "mem_old", "content": "Ada owns a cat", "source_refs": said, **ended},
+        {"id": "mem_new", "content": "Ada owns two cats"},
+        {"id": "mem_part", "content": "Ada plays chess", "metadata": {"context_refs": said}},
+        {"id": "mem_all", "content": "Ada plays games", "metadata": {"consolidates": ["mem_part", 7]}},
+    ]
+    lines = [json.dumps({"kind": "fact", "user_id": "ada", **fact}).encode() for fact in facts]
+    assert talk.memories.import_from(lines).created == 4
+    left_out = ("Two.", "Ada owns two cats")
+    exported = [*talk.memories.export(scopes=["user:ada"])]
+    some = [line for line in exported if json.loads(line).get("content") not in left_out]
+    assert talk.memories.import_from(some, scope="user:bob").created == 4
+    _, *rows = [json.loads(line) for line in talk.memories.export(scopes=["user:bob"])]
+    copies = {row["content"]: row for row in rows}
+    cat, part = copies["Ada owns a cat"], copies["Ada plays chess"]
+    assert cat["source_refs"] == part["metadata"]["context_refs"] == [copies["One."]["id"], said[1]]
+    assert copies["Ada plays games"]["metadata"]["consolidates"] == [part["id"], 7]
+    assert cat["superseded_by"] != "mem_new"
+    assert cat["invalid_at"] == ended["invalid_at"]
+    talk.memories.delete("mem_new")
+    assert sorted(talk.live(scopes=["user:ada"])) == ["Ada owns a cat", "Ada plays chess", "Ada plays games"]
+    assert sorted(talk.live(scopes=["user:bob"])) == ["Ada plays chess", "Ada plays games"]
+
+
 def test_a_deletion_is_not_cancelled_half_way(talk: Any) -> None:
     said = talk.memories.add("I own many books.", kind="message", user_id="mara").memory.id
     resting(talk, said, 2)
