@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from memoranda.providers.chat.script import Script, Turn
+from support import chat_server
+
 pytestmark = pytest.mark.rows_in("sqlite")
 KEYS = [{"name": "app", "role": "service", "tenant": "acme", "key": "app"}]
 
@@ -67,3 +70,39 @@ def test_what_a_tenant_has_spent_is_said_as_to_every_client(
     body = {"messages": [{"role": "user", "content": "Hello?"}], "memory": False}
     refused = house.request("POST", "/v1/chat/completions", json=body)
     assert (refused.status_code, refused.json()["error"]["code"]) == (429, "insufficient_quota")
+
+
+@pytest.mark.parametrize(
+    ("path", "asking"),
+    [
+        ("/v1/responses", {"input": "Hello?"}),
+        ("/v1/chat/completions", {"messages": [{"role": "user", "content": "Hello?"}]}),
+    ],
+)
+def test_a_model_that_the_server_refuses_and_does_not_list_is_not_found(
+    opened: Callable[..., Any], path: str, asking: dict[str, Any]
+) -> None:
+    litellm = "/chat/completions: Invalid model name passed in model={}. Call `/v1/models` to view the models"
+    turns = [
+        Turn(status=400, message=litellm.format("gpt-9")),
+        Turn(status=404, message="Not Found"),
+        Turn(status=422, message="temperature is out of range"),
+        Turn(status=400, message=litellm.format("large")),
+    ]
+    script = Script(turns=turns, models=("small", "folder/large:latest", "text-embedding-3-small"))
+
+    def refused(model: str) -> tuple[int, dict[str, Any]]:
+        answer = house.request("POST", path, json={"model": model, "memory": False, **asking})
+        return answer.status_code, answer.json()["error"]
+
+    with chat_server.serving(script) as (url, received):
+        house = opened(model={"url": url, "name": "small", "fallback": False})
+        for _ in range(2):
+            status, error = refused("gpt-9")
+            assert (status, error["code"], error["param"]) == (404, "model_not_found", "model")
+            assert "'gpt-9'" in error["message"]
+            assert error["message"].endswith("; known: small, folder/large:latest")
+        for model in ("gpt-9", "large"):
+            status, error = refused(model)
+            assert (status, error["code"]) == (400, "model_refused")
+        assert len(received) == 4

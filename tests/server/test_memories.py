@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from starlette.datastructures import Headers
 
+from memoranda.providers.chat.base import chat_models
 from memoranda.server.inputs import accepts_gzip
-from memoranda.server.models import OTHERS
 from support.waiting import until
 
 
@@ -248,7 +248,7 @@ def test_any_id_can_be_asked_for(house: Any, id_: str) -> None:
     ],
 )  # fmt: skip
 def test_models_that_answer_are_known_by_their_names(name: str, answers: bool) -> None:
-    assert (OTHERS.search(name) is None) is answers
+    assert (name in chat_models([name], "own")) is answers
 
 
 def test_embeddings_and_models(house: Any) -> None:

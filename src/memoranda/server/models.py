@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 
 from memoranda.app.memoranda import Memoranda
 from memoranda.errors import ModelError
+from memoranda.providers.chat.base import chat_models
 from memoranda.server import wire
 from memoranda.server.errors import Refused
 from memoranda.server.route import Call, Route
 
 log = logging.getLogger("memoranda.http")
-OTHERS = re.compile(
-    r"embed|whisper|\btts\b|dall-e|moderation|transcri|rerank|realtime|image|\bsora\b|\bbge\b|\bocr\b|"
-    r"^(?:babbage|davinci)-\d",
-    re.IGNORECASE,
-)
-"""Names of models that are no chat models, which servers list, too."""
 PATIENCE = 3.0
 """Timeout in seconds for the language model's server to list its models."""
 
@@ -42,9 +36,8 @@ async def known(memoranda: Memoranda) -> list[wire.ModelObject]:
         log.warning("the language model's server did not name its models: %s", exc)
         names = [model.name]
     reads = memoranda.config.model.context_tokens
-    answering = [name for name in dict.fromkeys(names) if name == model.name or not OTHERS.search(name)]
     return [
-        *(wire.ModelObject(id=name, max_input_tokens=reads) for name in answering),
+        *(wire.ModelObject(id=name, max_input_tokens=reads) for name in chat_models(names, model.name)),
         *embedders(memoranda),
     ]
 

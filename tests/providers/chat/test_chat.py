@@ -912,6 +912,19 @@ def test_a_server_that_lists_nothing_has_its_own_name(reply: list[Any]) -> None:
     run(test)
 
 
+@pytest.mark.parametrize("listed", [{"data": []}, {"data": [{"id": "other"}]}, {"data": [{"id": "large"}]}])
+def test_a_refused_model_is_unknown_if_the_server_lists_others(listed: Any) -> None:
+    async def test() -> None:
+        says = {"error": {"message": "Invalid model name passed in model=large"}}
+        async with raw([whole(says, "400 No")], [whole(listed)]) as server:
+            with pytest.raises(ModelRefused, match="Invalid model name") as told:
+                await pieces(opened(server), asking(model="large"))
+            assert isinstance(told.value, UnknownModel) is (listed == {"data": [{"id": "other"}]})
+            assert told.value.status == 400
+
+    run(test)
+
+
 # Settings
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from typing import Any, Literal
 
 import msgspec
@@ -15,6 +16,12 @@ Message = dict[str, Any]
 and for tools `tool_calls` or `tool_call_id`."""
 
 EndReason = Literal["stop", "length", "tool_calls", "content_filter"]
+OTHERS = re.compile(
+    r"embed|whisper|\btts\b|dall-e|moderation|transcri|rerank|realtime|image|\bsora\b|\bbge\b|\bocr\b|"
+    r"^(?:babbage|davinci)-\d",
+    re.IGNORECASE,
+)
+"""Names of models that are no chat models, which servers list, too."""
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,3 +149,8 @@ class Model(ABC):
     def close(self) -> None:
         """Close the connections. Idempotent."""
         return
+
+
+def chat_models(names: Iterable[str], own: str) -> list[str]:
+    """Return the names without repetition and without those of other models than chat models; `own` is always one."""
+    return [name for name in dict.fromkeys(names) if name == own or not OTHERS.search(name)]

@@ -19,15 +19,23 @@ from msgspec.structs import asdict
 
 from memoranda.config.secret import Secret
 from memoranda.config.sections import Model as Settings
-from memoranda.errors import ConfigError, ModelBroken, ModelError, ModelUnavailable
-from memoranda.providers.chat.base import Ask, Ended, Model, Piece, TokenUsage
-from memoranda.providers.chat.link import PASSING, Answer, Link, Refusal
+from memoranda.errors import (
+    ConfigError,
+    ModelBroken,
+    ModelError,
+    ModelRefused,
+    ModelUnavailable,
+    UnknownModel,
+)
+from memoranda.providers.chat.base import Ask, Ended, Model, Piece, TokenUsage, chat_models
+from memoranda.providers.chat.link import ABOUT_MODEL, PASSING, Answer, Link, Refusal
 from memoranda.providers.chat.priority import Priority
 from memoranda.providers.chat.quirks import Quirks, quirks_of
 from memoranda.providers.chat.reading import Nonsense, Reading
 from memoranda.providers.chat.request import body_of, encoded, refused_parameter
 from memoranda.providers.chat.said import characters, estimated
 from memoranda.providers.chat.stream import Failed, Stream, Whole
+from memoranda.providers.http import TOO_LONG
 
 log = logging.getLogger("memoranda.models")
 
@@ -39,6 +47,8 @@ EXTRAS_KEPT = 10_000
 """Tool calls whose extra content is cached, to be sent back with them."""
 REPAIRABLE = frozenset({400, 404, 422, 501})
 """Statuses by which servers refuse an unknown parameter."""
+UNKNOWN_NAME = frozenset({400, 404, 422})
+"""Statuses by which servers refuse an unknown model."""
 
 
 class ChatModel(Model):
@@ -51,7 +61,7 @@ class ChatModel(Model):
         self._link = Link(base, secret, settings.timeout, settings.retries)
         self._without: dict[str, frozenset[str]] = {}
         self._extras: dict[str, Any] = {}
-        self._names: tuple[float, list[str]] = (0.0, [name])
+        self._names: tuple[float, list[str]] = (0.0, [])
         own = quirks.name == "generic" and base.startswith("http:")
         self._priority = Priority() if quirks.few_at_once or own else None
 
@@ -100,16 +110,7 @@ class ChatModel(Model):
                 await self._link.leave(answer, settle=stream.done)
 
     async def names(self) -> list[str]:
-        until, names = self._names
-        if time.monotonic() < until:
-            return list(names)
-        try:
-            served = named_models(await self._link.get("/models", NAMES_SECONDS))
-            self._names = (time.monotonic() + NAMES_KEPT, list(dict.fromkeys([self.name, *served])))
-        except ModelUnavailable as exc:
-            log.warning("%s", exc)
-            self._names = (time.monotonic() + NAMES_MISSED, [self.name])
-        return list(self._names[1])
+        return await self._listed() or [self.name]
 
     def usage(self) -> dict[str, int]:
         return asdict(self._link.usage)
@@ -131,13 +132,42 @@ class ChatModel(Model):
                 if exc.status in REPAIRABLE:
                     parameter = refused_parameter(body, exc.says, exc.parameter, without)
                 if parameter is None or parameter in without:
-                    raise self._link.refused(exc) from exc
+                    raise await self._refused(exc, name) from exc
                 log.warning("%s takes no %s for %s: left out", self._link.place, parameter, name)
                 without |= {parameter}
                 continue
             if without:
                 self._without[name] = without
             return answer
+
+    async def _refused(self, exc: Refusal, name: str) -> ModelRefused:
+        """Return the error for a refused request: `UnknownModel` for another model than the configured one that the
+        server does not list. Servers say so with several statuses."""
+        error = self._link.refused(exc)
+        if name == self.name or exc.status not in UNKNOWN_NAME or TOO_LONG.search(exc.says):
+            return error
+        if exc.status != 404 and exc.parameter != "model" and not ABOUT_MODEL.search(exc.says):
+            return error
+        listed = await self._listed()
+        if not listed or _plain(name) in map(_plain, listed):
+            return error
+        known = ", ".join(chat_models(listed, self.name))
+        says = f"{self._link.place} does not list the model {name!r} ({exc}); known: {known}"
+        return UnknownModel(says, exc.status)
+
+    async def _listed(self) -> list[str]:
+        """Return the names that the server lists, after the configured one; empty if it lists none."""
+        until, names = self._names
+        if time.monotonic() < until:
+            return list(names)
+        try:
+            served = named_models(await self._link.get("/models", NAMES_SECONDS))
+            names = list(dict.fromkeys([self.name, *served])) if served else []
+            self._names = (time.monotonic() + NAMES_KEPT, names)
+        except ModelUnavailable as exc:
+            log.warning("%s", exc)
+            self._names = (time.monotonic() + NAMES_MISSED, [])
+        return list(self._names[1])
 
     async def _more(self, answer: Answer, stream: Stream | Whole) -> bytes:
         """Return more of the answer; b"" at its end, or if nothing follows the finish reason."""
@@ -229,6 +259,11 @@ def _names(ask: Ask) -> list[str]:
     if ask.tool_choice == "none" or ask.top_logprobs is not None:
         return []
     return [str(tool.get("function", {}).get("name")) for tool in ask.tools]
+
+
+def _plain(name: str) -> str:
+    """Return a model's name without what servers list and do not ask for: the folder before it, and `:latest`."""
+    return name.lower().rpartition("/")[2].removesuffix(":latest")
 
 
 def streamed(answer: Answer, asked: bool) -> bool:

@@ -23,7 +23,8 @@ from memoranda.providers.http import TOO_LONG, Clients, backoff, clean, error_of
 
 log = logging.getLogger("memoranda.models")
 
-_MODEL = re.compile(r"\bmodel\b", re.IGNORECASE)
+ABOUT_MODEL = re.compile(r"\bmodel\b", re.IGNORECASE)
+"""What a refusal says if its cause may be the name of the model."""
 CONNECT_SECONDS = 5.0
 CONNECTIONS = 512
 """Calls at once; the next waits for its turn."""
@@ -146,7 +147,7 @@ class Link:
 
     def refused(self, exc: Refusal) -> ModelRefused:
         """Return the error for a request that the server refuses."""
-        unknown = exc.status == 404 and _MODEL.search(exc.says)
+        unknown = exc.status == 404 and ABOUT_MODEL.search(exc.says)
         return (UnknownModel if unknown else ModelRefused)(
             f"{self.place} refused the request ({exc}); {exc.fix}", exc.status
         )
