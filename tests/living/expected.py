@@ -42,8 +42,8 @@ class AsOf(NamedTuple):
 
 class Question(NamedTuple):
     """A question, and the labels of messages one of which must be among the `top` found; with `plain`, also where
-    words alone are compared. `says` is in the text of an assembled context. `missed` is what the product does not find
-    yet: its test fails on the day when it does."""
+    words alone are compared. `says` is in the text of an assembled context and in an answer, `outdated` is in no
+    answer. `missed` is what the product does not find yet: its test fails on the day when it does."""
 
     text: str
     found: Words
@@ -51,6 +51,7 @@ class Question(NamedTuple):
     top: int = 5
     plain: bool = False
     missed: bool = False
+    outdated: str | None = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,8 @@ class Expected:
     never_facts: tuple[Words, ...]
     as_of: tuple[AsOf, ...]
     questions: tuple[Question, ...]
+    answered: int
+    """How many of the questions are answered without a language model, at least."""
     erased: Words
     """Words that were taken back: nothing has them, not the log, no summary, no fact, no export."""
     forgotten: str
@@ -225,17 +228,18 @@ ATELIER = Expected(
         ),
     ),
     questions=(
-        Question("When does the exhibition open?", ("opening2",), "May 15", plain=True),
-        Question("What is Chloe's phone number now?", ("phone2",), "555-0187"),
-        Question("Where does Ana live?", ("porto",), "Porto"),
+        Question("When does the exhibition open?", ("opening2",), "May 15", plain=True, outdated="May 8"),
+        Question("What is Chloe's phone number now?", ("phone2",), "555-0187", outdated="555-0142"),
+        Question("Where does Ana live?", ("porto",), "Porto", outdated="Lyon"),
         Question("What is Ana allergic to?", ("peanuts",), "peanuts", 3, plain=True),
         Question("Which caterer makes the food?", ("caterer", "reply"), "Maison Delorme", plain=True),
         Question("Where was the scarf in the end?", ("scarf",), "backpack", plain=True),
         Question("How much are the paintings worth for the insurance?", ("paintings",), "31000"),
         Question("What is the name of Ben's dog?", ("otto",), "Otto", 3, plain=True),
-        Question("Where do we print the catalogue?", ("nantes",), "Nantes", plain=True),
+        Question("Where do we print the catalogue?", ("nantes",), "Nantes", plain=True, outdated="in Turin"),
         Question("What did the printer in Turin ask for 300 copies?", ("quotes",), "640", 3, plain=True),
     ),
+    answered=9,
     erased=("8841", "75 euros"),
     forgotten="Ben",
     only_theirs=("Poleymieux", "snoring", "lighthouse", "rental company", "headaches"),
@@ -328,19 +332,38 @@ HARBOR = Expected(
         ),
     ),
     questions=(
-        Question("When is the go-live of the ticket portal?", ("golive2",), "October 20", plain=True),
+        Question(
+            "When is the go-live of the ticket portal?",
+            ("golive2",),
+            "October 20",
+            plain=True,
+            outdated="October 6",
+        ),
         Question("Where does dana live now?", ("leeds",), "Leeds", missed=True),
-        Question("In which city will the team offsite take place?", ("wroclaw",), "Wroclaw"),
-        Question("Which message queue did we choose?", ("queue2",), "NATS"),
+        Question(
+            "In which city will the team offsite take place?",
+            ("wroclaw",),
+            "Wroclaw",
+            outdated="is in Krakow",
+        ),
+        Question("Which message queue did we choose?", ("queue2",), "NATS", outdated="RabbitMQ"),
         Question("What food can Mirko not stand?", ("coriander",), "coriander", 3, plain=True),
         Question("Who does not eat anything from animals?", ("vegan",), "vegan"),
-        Question("What is dana's email address?", ("mail2",), "dana.k@northquay.example", 3, plain=True),
+        Question(
+            "What is dana's email address?",
+            ("mail2",),
+            "dana.k@northquay.example",
+            3,
+            plain=True,
+            outdated="dana@harborlight.example",
+        ),
         Question(
             "How many requests per second did the load test reach?", ("load", "reply"), "1300", 3, plain=True
         ),
         Question("Where was the stolen mug?", ("mug",), "dishwasher", 5),
         Question("How fast did Mirko run the half marathon?", ("run",), "1:52", 5),
     ),
+    answered=5,
     erased=("tangerine", "800 GB"),
     forgotten="Yusuf",
     only_theirs=("certificates", "the twins", "dishwasher", "pen test", "museums"),

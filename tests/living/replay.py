@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 
 from .expected import Expected
-from .talk import BOT, Changed, Said, events, holds, user_of
+from .talk import BOT, Changed, Said, events, final, holds, user_of
 
 Row = dict[str, Any]
 DONE, WEEKS = 120.0, 8.0
@@ -189,6 +189,17 @@ def look(asking: Asking, expected: Expected, channels: Sequence[str]) -> Seen:
     seen.export = asking.http.get("/v1/memories/export").text
     seen.all_facts = list(exported(seen.export, "fact"))
     return seen
+
+
+def answers(asking: Asking, expected: Expected, talk: str) -> list[str]:
+    """What a response says to each question, asked in the channel of the message that answers it."""
+    texts = []
+    for question in expected.questions:
+        channel = next(said.channel for said in final(talk) if said.label in question.found)
+        body = {"input": question.text, "store": False, "memory": {"channel_id": channel}}
+        output = asking.call("POST", "/v1/responses", json=body)["output"]
+        texts.append("".join(part["text"] for item in output for part in item.get("content", ())))
+    return texts
 
 
 def exported(export: str, kind: str) -> Iterator[str]:

@@ -36,6 +36,11 @@ class Run(NamedTuple):
     embedder: str
     batch: int
 
+    @property
+    def quotes(self) -> bool:
+        """True if no language model answers, and the default embedder finds."""
+        return not self.model and not self.embedder.startswith("hash:")
+
 
 RUNS = {
     "sqlite": Run("sqlite", False, "local:arctic-embed-s", 1),
@@ -47,7 +52,8 @@ RUNS = {
 
 @dataclass
 class Life:
-    """What was seen of a conversation: at the end, after a restart, after somebody was forgotten."""
+    """What was seen of a conversation: at the end, after a restart, after somebody was forgotten. `answers` are those
+    to its questions after the restart, if its run answers with quotes that the default embedder finds."""
 
     talk: ModuleType
     expected: Expected
@@ -55,6 +61,7 @@ class Life:
     end: Seen
     again: Seen
     forgotten: Seen
+    answers: list[str]
 
 
 @contextmanager
@@ -94,7 +101,7 @@ def once(name: str, folders: pytest.TempPathFactory, make: Callable[[], T]) -> T
     return made
 
 
-def seen_by(run: Run, settings: dict[str, Any]) -> dict[str, list[Seen]]:
+def seen_by(run: Run, settings: dict[str, Any]) -> dict[str, list[Any]]:
     with ExitStack() as stack:
         if run.model:
             url, _ = stack.enter_context(conversation_model.thinking(chat_server.running))
@@ -102,9 +109,10 @@ def seen_by(run: Run, settings: dict[str, Any]) -> dict[str, list[Seen]]:
         return lived(run, settings)
 
 
-def lived(run: Run, settings: dict[str, Any]) -> dict[str, list[Seen]]:
-    """Both conversations, each in a tenant of one server, through three lives of it."""
-    seen: dict[str, list[Seen]] = {name: [] for name in TALKS}
+def lived(run: Run, settings: dict[str, Any]) -> dict[str, list[Any]]:
+    """Both conversations, each in a tenant of one server, through three lives of it, and the answers."""
+    seen: dict[str, list[Any]] = {name: [] for name in TALKS}
+    answers: dict[str, list[str]] = {name: [] for name in TALKS}
 
     def look(asking: dict[str, Asking]) -> None:
         for name, (talk, expected) in TALKS.items():
@@ -119,13 +127,15 @@ def lived(run: Run, settings: dict[str, Any]) -> dict[str, list[Seen]]:
         look(asking)
     with serving(settings) as asking:
         look(asking)
-        for name, (_, expected) in TALKS.items():
+        for name, (talk, expected) in TALKS.items():
+            if run.quotes:
+                answers[name] = replay.answers(asking[name], expected, talk.TALK)
             body = {"scopes": [f"user:{user_of(expected.forgotten)}"]}
             asking[name].call("POST", "/v1/memories/forget", json=body)
             replay.settle(asking[name])
     with serving(settings) as asking:
         look(asking)
-    return seen
+    return {name: [*seen[name], answers[name]] for name in TALKS}
 
 
 @pytest.fixture(params=TALKS)
@@ -245,6 +255,19 @@ def steady(seen: Any) -> Any:
     if isinstance(seen, str):
         return sorted(line for line in seen.splitlines())
     return seen
+
+
+def test_questions_are_answered_without_a_language_model(life: Life) -> None:
+    """With what is valid at the end, and nothing that is outdated."""
+    if not life.run.quotes:
+        pytest.skip("a language model answers, or the embedder does not know what words mean")
+    right, wrong = 0, []
+    for question, answer in zip(life.expected.questions, life.answers, strict=True):
+        if question.says in answer and (question.outdated is None or question.outdated not in answer):
+            right += 1
+        else:
+            wrong.append((question.text, answer))
+    assert right >= life.expected.answered, wrong
 
 
 # --- after somebody was forgotten ------------------------------------------------------------------
