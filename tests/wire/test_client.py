@@ -192,6 +192,7 @@ def test_facts_and_responses_are_the_same_both_ways(client: Client, local: Any) 
     def told(opened: Any) -> list[Any]:
         place = {"session_id": "tea", "user_id": "mara", "extraction": True}
         opened.sessions.observe([{"content": "I prefer green tea.", "speaker": "Mara"}], **place)
+        opened.facts.extract("tea")  # a job does so at a time of its own, and the answer quotes the fact
         asked = {"input": "What tea does Mara prefer?", "store": False, "memory": {"user_id": "mara"}}
         events = list(opened.responses.stream(**asked))
         made = opened.responses.create(asked["input"])
@@ -202,7 +203,6 @@ def test_facts_and_responses_are_the_same_both_ways(client: Client, local: Any) 
             opened.responses.get(made.id)
         with pytest.raises(errors.InvalidInput, match=r"memory\.min_score"):
             next(iter(opened.responses.stream("x", memory={"min_score": 2.0})))
-        opened.facts.extract("tea")
         return [answer, seen, opened.facts.extract("tea"), opened.facts.sweep()]
 
     assert told(client) == told(local)
