@@ -89,6 +89,23 @@ def test_the_answer_about_what_is_forgotten_is_not_remembered(desk: Any) -> None
     assert "Rex" not in str(desk.rc.acting_as(desk.admin).list().data)
 
 
+def test_answers_between_the_list_and_the_deletion_are_not_remembered(desk: Any) -> None:
+    """Also of a response that goes on after a function of the client was called."""
+    dog = kept(desk, "Ada has a dog called Rex", user_id="ada")
+    ada = desk.by("ada")
+    look = {"type": "function", "name": "look", "parameters": {"type": "object", "properties": {}}}
+    desk.script(call(query="dog"), {"calls": [{"name": "look", "arguments": {}, "id": "call_1"}]})
+    first = desk.create("Forget my pet", by=ada, tools=[*TOOLS, look])
+    desk.script({"text": "I looked: Ada has a dog called Rex."})
+    seen = {"type": "function_call_output", "call_id": "call_1", "output": "nothing"}
+    second = desk.create([seen], by=ada, tools=[*TOOLS, look], previous_response_id=first.id)
+    desk.script({"text": "This one: Ada has a dog called Rex."})
+    third = desk.create("Which one exactly?", by=ada, tools=TOOLS, previous_response_id=second.id)
+    desk.script(call(ids=[dog], confirmed=True), {"text": "Deleted."})
+    desk.create("Yes", by=ada, tools=TOOLS, previous_response_id=third.id)
+    assert "Rex" not in str(desk.rc.acting_as(desk.admin).list().data)
+
+
 def test_a_chat_completion_names_the_ways_to_delete(desk: Any) -> None:
     """It is built from messages alone, which have no calls of tools that ran here."""
     dog = kept(desk, "Ada has a dog called Rex", user_id="ada")

@@ -278,7 +278,7 @@ class Engine:
     async def _end(self, plan: Plan, run: Run) -> None:
         self._tally(plan.response)
         if plan.exchange is None:
-            await self._store(plan.new, run, Heard(plan.turn, plan.input, plan.response))
+            await self._store(plan.new, run, Heard(plan.turn, plan.past.items, plan.input, plan.response))
         elif plan.exchange.observed:
             said = Exchanged(plan.turn, plan.input, plan.response)
             await store_exchange(self.core, plan.subject.tenant_id, said)

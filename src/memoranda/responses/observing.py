@@ -35,21 +35,22 @@ DAY = 86_400
 class Heard:
     """The question and the output of a response, as messages for the log."""
 
-    def __init__(self, turn: Turn, new: Sequence[Item], response: Response) -> None:
+    def __init__(self, turn: Turn, past: Sequence[Item], new: Sequence[Item], response: Response) -> None:
         self._turn = turn
         self._response = response
         self._response_id: str | None = response.id
         self._completed = response.status == "completed"
         asked = [item for some in turns_of(new)[-1:] for item in some]
-        forgets = any(map(is_forget_call, (*asked, *response.output)))
+        before = [item for some in turns_of(past)[-1:] for item in some]
+        forgets = any(map(is_forget_call, (*before, *asked, *response.output)))
         self._said = self._spoken([*asked, *response.output], only_user=forgets)
         called = max((at for at, item in enumerate(asked) if item["type"] in WAITING), default=None)
         self._caller = None if called is None else response_of_item(asked[called]["id"])
         self._before_call = len(self._spoken(asked[:called], only_user=forgets))
 
     def _spoken(self, items: Sequence[Item], *, only_user: bool = False) -> list[tuple[str, str, str]]:
-        """Return id, role and text of each item that is logged. `only_user` is for a response with a call of
-        `memory_forget`, whose answer repeats what is to be forgotten."""
+        """Return id, role and text of each item that is logged. `only_user` is for a call of `memory_forget` in this
+        turn or the one before: answers repeat what is to be forgotten."""
         tools = TOOL in self._turn.core.config.sessions.roles
         return [
             (item["id"], role, text)
@@ -96,7 +97,7 @@ class Exchanged(Heard):
     sent with the same messages before it, in the same session, for the same user and on the same day (UTC)."""
 
     def __init__(self, turn: Turn, conversation: Sequence[Item], response: Response) -> None:
-        super().__init__(turn, conversation, response)
+        super().__init__(turn, (), conversation, response)
         self._response_id = self._caller = None
         earlier = [item for some in turns_of(conversation)[:-1] for item in some]
         where = [acting(turn).user_id or "", places(turn)["session"], str(response.created_at // DAY)]
