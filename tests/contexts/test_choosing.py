@@ -130,7 +130,7 @@ def test_what_is_before_the_model_is_not_told_again() -> None:
 def test_a_fact_on_messages_that_the_model_has_is_not_repeated() -> None:
     standing = {"tags": [TAG], "metadata": {"extracted_by": RULES}}
     found = chosen(
-        hit("Ana likes tea", id="told", kind="fact", source_refs=["said"]),
+        hit("Ana likes tea", id="told", kind="fact", source_refs=["said", "resp_1"]),
         hit("Ana lives in Bonn", id="also elsewhere", kind="fact", source_refs=["said", "last year"]),
         hit("Ana has a dog", id="written", kind="fact"),
         hit(worded("Use metric units", "Ana"), id="rule", kind="fact", source_refs=["said"], **standing),
@@ -138,7 +138,9 @@ def test_a_fact_on_messages_that_the_model_has_is_not_repeated() -> None:
     kept, gone = choosing.not_present(found, {"said", "something else"}, (), ())
     assert ids(kept) == ["also elsewhere", "written", "rule"]
     assert [(one.id, one.why) for one in gone] == [("told", "present")]
-    assert ids(choosing.not_present(found, (), {"said"}, ())[0]) == ids(found), "a recent message may be cut"
+    assert ids(choosing.not_present(found, set(), {"said"}, ())[0]) == ids(found), (
+        "a recent message may be cut"
+    )
 
 
 def test_variety_prefers_the_other_to_the_same_again() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 
 import msgspec
@@ -177,7 +178,7 @@ def left(candidate: Chosen, why: str, of: str | None = None) -> LeftOut:
 
 
 def not_present(
-    candidates: Sequence[Chosen], excluded: Collection[str], recent: Collection[str], said: Collection[str]
+    candidates: Sequence[Chosen], excluded: AbstractSet[str], recent: Collection[str], said: Collection[str]
 ) -> tuple[list[Chosen], list[LeftOut]]:
     """Return the candidates that are not in the prompt already, and the others: excluded or recent ones by id, messages
     with a text that was `said`, and facts that rest on excluded memories alone. Recent messages may be cut to the
@@ -186,13 +187,22 @@ def not_present(
     for candidate in candidates:
         memory = candidate.memory
         again = memory.kind == "message" and plain(memory.content) in said
-        sources = set() if memory.kind != "fact" or is_standing(memory) else set(memory.source_refs)
-        known = memory.id in excluded or memory.id in recent or (sources and sources <= set(excluded))
-        if again or known:
+        present = memory.id in excluded or memory.id in recent
+        if (
+            again
+            or present
+            or (memory.kind == "fact" and not is_standing(memory) and _rests(memory, excluded))
+        ):
             gone.append(left(candidate, "present"))
         else:
             remaining.append(candidate)
     return remaining, gone
+
+
+def _rests(fact: Memory, excluded: AbstractSet[str]) -> bool:
+    """Return True if all messages that a fact was extracted from are excluded; its other sources are responses."""
+    messages = {ref for ref in fact.source_refs if not ref.startswith("resp_")}
+    return bool(messages) and messages <= excluded
 
 
 def plain(text: str) -> str:
