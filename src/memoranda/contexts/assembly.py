@@ -25,7 +25,8 @@ UNBROKEN: frozenset[Part] = frozenset({"recent"})
 BETWEEN: dict[Part, str] = {"documents": "\n\n", "recent": "\n\n"}
 """Separators between the pieces of a part; a line break by default."""
 STEPS = ("shares", "rest", "weak")
-"""The steps in which the parts take tokens: each its share, then of the rest, at the end for weak pieces."""
+"""The steps in which the parts take tokens: first its share, then the rest for what did not fit, then for weak
+pieces."""
 BRIEF_ENTRIES = 3
 BRIEF_CHARS = 500
 
@@ -33,8 +34,8 @@ BRIEF_CHARS = 500
 class Piece(msgspec.Struct, frozen=True, kw_only=True):
     """A text for one part of a prompt. Of what does not fit, the lowest `score` goes first, and before that what is
     `weak`: it has a place only where all other pieces leave one, and never before a retrieved piece of a later part
-    that is not. `standing` is an instruction, which is not retrieved. `id` and `scores` say where the text is from, and
-    what its score is made of."""
+    that is not weak. `standing` is an instruction, which is not retrieved. `id` and `scores` say where the text is
+    from, and what its score is made of."""
 
     part: Part
     text: str
@@ -223,7 +224,7 @@ def _fill(
         if not over:
             taken.append(at)
             spent = more
-        elif not taken or part in UNBROKEN:
+        elif part in UNBROKEN or (not taken and ellipsis is not None):
             break
     while taken and _tokens(part, _texts(own, taken), heading, count) > budget:
         taken.pop()
