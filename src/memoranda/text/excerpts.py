@@ -78,7 +78,10 @@ def row_excerpt(row: Row, wanted: Collection[str], most: int) -> str:
     first = next((at for at, (_, cell) in enumerate(cells) if cell), 0)
     shown = {first: excerpt(cells[first][1], wanted, most // NAME_SHARE)}
     shares = [len(term_set(f"{name} {cell}").intersection(wanted)) for name, cell in row.cells[:MAX_CELLS]]
-    for at in sorted(range(len(shares)), key=lambda at: (-shares[at], at)):
+    long = most // NAME_SHARE
+    for at in sorted(
+        range(len(shares)), key=lambda at: (not shares[at], len(cells[at][1]) > long, -shares[at], at)
+    ):
         cell, others = cells[at][1], {key: text for key, text in shown.items() if key != at}
         room = most + 2 - len(_row(cells, others | {at: ""}, marked=row.marked))
         if len(cell) <= room:

@@ -64,6 +64,12 @@ def test_the_sentence_that_answers_is_quoted_first_of_all(question: str, quoted:
     assert quoted in said(question, MANUAL, SHIPPING, JAPANESE, GERMAN)
 
 
+def test_a_short_cell_that_answers_is_quoted_beside_a_long_one_with_a_word_of_the_question() -> None:
+    long = "A lamp of brushed brass with a linen shade, " * 12
+    table = f"| Item | Description | Price |\n|--|--|--|\n| Lamp | {long} | 36 euros |\n"
+    assert said("What is the price of the lamp?", table).endswith("…; Price: 36 euros [1]")
+
+
 def test_the_best_quote_comes_first_then_others_in_the_order_of_the_sources() -> None:
     quotes = best("warranty claim receipt frost Smith pump blue shipping days", documents(MANUAL, SHIPPING))
     assert 2 <= len(quotes) <= MOST == 3
