@@ -28,7 +28,7 @@ from memoranda.errors import (
     UnknownModel,
 )
 from memoranda.providers.chat.base import Ask, Ended, Model, Piece, TokenUsage, chat_models
-from memoranda.providers.chat.link import ABOUT_MODEL, PASSING, Answer, Link, Refusal
+from memoranda.providers.chat.link import PASSING, Answer, Link, Refusal
 from memoranda.providers.chat.priority import Priority
 from memoranda.providers.chat.quirks import Quirks, quirks_of
 from memoranda.providers.chat.reading import Nonsense, Reading
@@ -48,6 +48,8 @@ EXTRAS_KEPT = 10_000
 REPAIRABLE = frozenset({400, 404, 422, 501})
 """Statuses by which servers refuse an unknown parameter."""
 UNKNOWN_NAME = frozenset({400, 404, 422})
+SHOWN = 20
+"""Names of models in an error."""
 """Statuses by which servers refuse an unknown model."""
 
 
@@ -146,13 +148,15 @@ class ChatModel(Model):
         error = self._link.refused(exc)
         if name == self.name or exc.status not in UNKNOWN_NAME or TOO_LONG.search(exc.says):
             return error
-        if exc.status != 404 and exc.parameter != "model" and not ABOUT_MODEL.search(exc.says):
+        if exc.status != 404 and exc.parameter != "model" and name not in exc.says:
             return error
         listed = await self._listed()
         if not listed or _plain(name) in map(_plain, listed):
             return error
-        known = ", ".join(chat_models(listed, self.name))
-        says = f"{self._link.place} does not list the model {name!r} ({exc}); known: {known}"
+        known = chat_models(listed, self.name)
+        more = f" and {len(known) - SHOWN} more, see /v1/models" if len(known) > SHOWN else ""
+        names = f"{', '.join(known[:SHOWN])}{more}"
+        says = f"{self._link.place} does not list the model {name!r} ({exc}); known: {names}"
         return UnknownModel(says, exc.status)
 
     async def _listed(self) -> list[str]:
