@@ -15,7 +15,6 @@ from memoranda.knowledge.values import Passages, VectorStore
 from memoranda.mcp.caller import Caller
 from memoranda.mcp.remembering import MOST, MaxTokens, Text, within
 from memoranda.mcp.tool import Tool
-from memoranda.store.access import owns
 from memoranda.types import says
 
 PAGE = 100
@@ -136,6 +135,7 @@ async def named_stores(caller: Caller, names: Sequence[str]) -> list[VectorStore
             return [matches[name] for name in names]
     missing = next(name for name in names if name not in matches)
     shown = ", ".join(known[:SHOWN]) or "there are none"
+    shown += f" and {len(known) - SHOWN} more" if len(known) > SHOWN else ""
     raise InvalidInput("stores", f"{missing!r} is no store here; use one of: {shown}")
 
 
@@ -223,10 +223,10 @@ async def index_text(caller: Caller, asked: IndexText) -> IndexTextResult:
 
 
 async def _newest_filled(caller: Caller) -> VectorStore | None:
-    """Return the newest store that the caller may add files to."""
-    subject = caller.subject
+    """Return the newest store of the caller, of the tenant, or that its owner lets the caller fill."""
+    user = caller.subject.user_id
     async for store in _stores(caller):
-        if owns(subject, store.user_id) or subject.user_id in store.writers:
+        if store.user_id in (None, user) or user in store.writers:
             return store
     return None
 
