@@ -61,13 +61,13 @@ class Bridge:
         except (ValueError, AssertionError):
             self._failed(None, PARSE_ERROR, "a line is no JSON-RPC message; write one JSON object a line")
             return
-        id_, params = message.get("id"), message.get("params", {})
-        if not isinstance(id_, str | int | None) or not isinstance(params, dict | list):
+        id_, params = message.get("id"), message.get("params") or {}
+        if not isinstance(id_, str | int | None) or not isinstance(params, dict):
             says = "`id` is a string or a whole number, `params` an object"
             self._failed(id_ if isinstance(id_, str | int) else None, INVALID_REQUEST, says)
             return
         if message.get("method") == "notifications/cancelled":
-            asked = params.get("requestId") if isinstance(params, dict) else None
+            asked = params.get("requestId")
             running = self._tasks.get(asked) if isinstance(asked, str | int) else None
             if running is not None:
                 running.cancel()
