@@ -315,7 +315,7 @@ def test_a_server_that_does_not_answer_holds_no_prompt(tmp_path: Path) -> None:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         lock.write(json.dumps({"pid": os.getpid(), "url": url}))
         lock.flush()
-        assert hook("prompt", tmp_path, **asked) is None  # without a limit it would wait for ever
+        assert hook("prompt", tmp_path, **asked) is None
     assert "prompt: no answer in time" in logged(tmp_path).splitlines()[-1]
 
 

@@ -51,7 +51,8 @@ def answer(options: Options, given: bytes) -> str:
     event_input: dict[str, Any] = json.loads(given)
     if not isinstance(event_input, dict):
         raise TypeError("the input of a hook is a JSON object")
-    event_input = {NAMES.get(name, name): value for name, value in event_input.items()}
+    for name, own in NAMES.items():
+        event_input[own] = event_input.get(own) or event_input.get(name) or ""
     if options.event in LIMITS:
         _limit(LIMITS[options.event] - age(), options)
         try:
