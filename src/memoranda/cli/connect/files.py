@@ -56,11 +56,12 @@ class Change(msgspec.Struct, frozen=True):
         if undo:
             backup.unlink(missing_ok=True)
         if self.after is None:
+            own = place.parent.name == "hooks" and place.parent.parent.name in (".copilot", ".github")
             with suppress(OSError):  # a folder has other files
-                for folder in place.parents:
-                    if folder.name != "hooks" and not folder.name.startswith("."):
-                        break
-                    folder.rmdir()
+                if own or place.parent.name.startswith("."):
+                    place.parent.rmdir()
+                if own:
+                    place.parent.parent.rmdir()
 
 
 def backup_of(path: Path) -> Path:
