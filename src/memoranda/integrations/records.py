@@ -20,6 +20,7 @@ from memoranda.client import Client
 from memoranda.errors import Conflict, NotFound
 from memoranda.integrations.entries import ATTEMPTS, PAGE, id_of
 from memoranda.store.rows import ITEM
+from memoranda.store.steps import DRAFTS
 from memoranda.types import Memory
 
 PART_BYTES = 40 << 10
@@ -64,8 +65,8 @@ class Records:
     # --- writing -----------------------------------------------------------------------------------
 
     def add(self, records: Sequence[Record]) -> None:
-        """Writes records at the end, in their order; one whose id exists already is not changed. Records that fit a
-        thousand memories are written all or none.
+        """Writes records at the end, in their order; one whose id exists already is not changed. Records that fit
+        250 memories (10 MB) are written all or none.
 
         Raises:
             InvalidInput: names the field and the fix; nothing was written.
@@ -76,7 +77,7 @@ class Records:
 
     def put(self, records: Iterable[Record]) -> None:
         """Writes records, each in the place of the one with its id, if there is one. A reader sees the old or the new.
-        New records that fit a thousand memories are written all or none. No two may have the same id.
+        New records that fit 250 memories (10 MB) are written all or none. No two may have the same id.
 
         Raises:
             InvalidInput: names the field and the fix; records before it may be written.
@@ -84,7 +85,7 @@ class Records:
         """
         batch: list[list[dict[str, Any]]] = []
         for rows in map(self._rows, records):
-            if batch and sum(map(len, batch)) + len(rows) > PAGE:
+            if batch and sum(map(len, batch)) + len(rows) > DRAFTS:
                 self._put(batch)
                 batch = []
             batch.append(rows)
