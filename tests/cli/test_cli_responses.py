@@ -17,6 +17,11 @@ ITEMS = [
     {"type": "function_call_output", "call_id": "c1", "output": "It is there."},
     {"role": "assistant", "content": "Under the pot."},
 ]
+ODD = [
+    {"type": "tool_search_call", "name": {"a": 1}},
+    {"type": "program_output", "output": [{"stdout": "x"}]},
+]
+"""Items that the server keeps as they are."""
 
 
 @pytest.fixture(params=["folder", pytest.param("server", marks=pytest.mark.slow)])
@@ -78,6 +83,12 @@ def test_a_conversation_is_shown_and_deleted(run: Any, opened: Callable[[], Any]
         f'{ids[1]}  function_call  look  {{"at": "pot"}}',
         f"{ids[2]}  function_call_output  It is there.",
         f"{ids[3]}  assistant: Under the pot.",
+    ]
+    with opened() as product:
+        odd = product.conversations.create(ODD).id
+    assert [line.split("  ")[1] for line in run("conversations", "items", odd).stdout.splitlines()] == [
+        "tool_search_call",
+        "program_output",
     ]
     page = run("conversations", "items", id_, "--order", "desc", "--limit", "1")
     assert page.stdout == f"{ids[3]}  assistant: Under the pot.\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from memoranda.cli.output import beginning, plain
 from memoranda.responses.items import output_text, text_of
 from memoranda.responses.values import Item
+from memoranda.text.json import compact_json
 
 
 def item_line(item: Item) -> str:
@@ -12,11 +13,9 @@ def item_line(item: Item) -> str:
     output of a call how it begins."""
     if item["type"] == "message":
         return plain(f"{item['id']}  {item['role']}: {text_of(item)}")
-    called = str(item.get("arguments") or item.get("input") or ", ".join(item.get("queries") or ()))
-    parts = [
-        item.get("id") or "-",
-        item["type"],
-        item.get("name") or "",
-        beginning(called or output_text(item)),
-    ]
-    return plain("  ".join(part for part in parts if part))
+    try:
+        called = str(item.get("arguments") or item.get("input") or ", ".join(item.get("queries") or ()))
+        parts = [item.get("name") or "", beginning(called or output_text(item))]
+        return plain("  ".join([item.get("id") or "-", item["type"], *filter(None, parts)]))
+    except (TypeError, KeyError):  # items of types that the server only keeps are of any form
+        return plain(f"{item.get('id') or '-'}  {item['type']}  {beginning(compact_json(item))}")
