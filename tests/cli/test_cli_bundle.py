@@ -106,7 +106,7 @@ def test_an_import_into_the_folder_of_origin_changes_nothing(run: Any, filled: P
 def test_a_bundle_of_a_selection(run: Any) -> None:
     receipt = run.json("export", "-o", "ada.mem", "--scope", "user:ada", "--kind", "fact")
     assert receipt == {
-        "memories": 2, "episodes": 0, "facts": 2, "archived": 0, "items": 0, "output": "ada.mem"
+        "memories": 2, "episodes": 0, "facts": 2, "archived": 0, "items": 0, "undone": 0, "output": "ada.mem"
     }  # fmt: skip
     assert sorted(each.name for each in Path("ada.mem").iterdir()) == ["CHECKSUMS", "items", "manifest.json"]
     facts = [json.loads(line) for line in Path("ada.mem/items/fact.jsonl").read_text("utf-8").splitlines()]
@@ -141,6 +141,19 @@ def test_a_bundle_that_ends_in_the_middle_is_not_there(tmp_path: Path) -> None:
     with pytest.raises((StorageError, ConnectionError)):
         write_bundle(tmp_path / "new.mem", lines())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_fact_whose_change_was_undone_is_left_out(tmp_path: Path, empty_folder: Path) -> None:
+    """It was valid at no time; imported, it would be compared again and end the fact that holds."""
+    with memoranda.open(empty_folder) as r:
+        r.memories.add("Ada lives in Rome", kind="fact", user_id="ada")
+        wrong = r.memories.add("Ada lives in Oslo", kind="fact", user_id="ada").memory
+        r.facts.undo(wrong.id)
+        done = write_bundle(tmp_path / "new.mem", r.memories.export(kinds=["fact"]))
+    assert (done.facts, done.undone) == (1, 1)
+    with memoranda.open(tmp_path / "other") as other:
+        other.import_history(str(tmp_path / "new.mem"))
+        assert [fact.content for fact in other.memories.list(kinds=["fact"]).data] == ["Ada lives in Rome"]
 
 
 @pytest.mark.slow

@@ -68,7 +68,7 @@ def test_what_belongs_to_a_deleted_record_is_not_imported(tmp_path: Path) -> Non
     files = bundle(PORTABLE, [derived, {**TOMBSTONE, "targetID": "r1"}])
     found = items(packed(files, "folder", tmp_path / "a.mem"))
     deleted = [each.kind for each in found if isinstance(each, Skipped) and "deleted" in each.reason]
-    assert sorted(deleted) == ["chunk", "edge", "episode", "fact", "resource"]
+    assert sorted(deleted) == ["chunk", "edge", "episode", "fact", "fact", "resource"]
 
 
 def test_a_file_that_does_not_match_its_checksum_is_reported_and_left_out(tmp_path: Path) -> None:

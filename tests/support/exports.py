@@ -411,6 +411,7 @@ PORTABLE: dict[str, list[dict[str, Any]]] = {
         portable_fact("f2", "Ada lives in Oslo", "2025-01-01T00:00:00Z"),
         portable_fact("f3", "Ada drinks cocoa", "2025-01-01T00:00:00Z", supersededBy="f4"),
         portable_fact("f4", "The keys are gone", "2025-01-01T00:00:00Z", episodeID="e2"),
+        portable_fact("f5", "The toast is black", "2025-01-01T00:00:00Z", episodeID="e3"),
     ],
     "entity": [
         {"id": "n1", "type": "person", "canonicalName": "Ada", "aliases": [], "summary": "Gardener"},
@@ -520,7 +521,7 @@ SAMPLES = [
         {
             ("episode", "is deleted in the bundle"): 2,
             ("episode", "has no text"): 1,
-            ("fact", "is deleted in the bundle"): 1,
+            ("fact", "is deleted in the bundle"): 2,
             ("fact", "is superseded, at a time that is not given"): 1,
             ("entity", "has no text"): 1,
             ("edge", "has no edgeType, or no entity that is in the bundle"): 1,

@@ -49,12 +49,13 @@ KEPT = (
 
 class Bundled(msgspec.Struct, kw_only=True):
     """What a bundle has: the numbers of facts, and of other memories as episodes; and how many memories were left out
-    because they are archived, or of the kind `item`."""
+    because they are archived, of the kind `item`, or facts whose change was undone, which were valid at no time."""
 
     episodes: int = 0
     facts: int = 0
     archived: int = 0
     items: int = 0
+    undone: int = 0
 
 
 def check_free(path: Path) -> None:
@@ -157,6 +158,8 @@ class _Writer:
             done.items += 1
         elif memory.archived_at is not None:
             done.archived += 1
+        elif memory.metadata.get("undone") is True:
+            done.undone += 1
         elif memory.kind == "fact":
             self._stream("fact").write(_fact(memory))
             done.facts += 1

@@ -171,6 +171,8 @@ def _show_bundle(invocation: Invocation, bundled: Bundled, output: Path) -> None
     )
     if bundled.archived:
         say(f"{bundled.archived} archived memories are not in the bundle")
+    if bundled.undone:
+        say(f"{bundled.undone} facts whose change was undone are not in the bundle")
     if bundled.items:
         say(f"{bundled.items} memories of the kind item are not in the bundle; archives and JSONL have them")
 

@@ -118,7 +118,7 @@ def _episode(value: Values, place: str, names: Names) -> Iterator[Item]:
     summary, details = text(value.get("summary")), text(value.get("details"))
     content = details if details.startswith(summary.removesuffix("…").strip()) else f"{summary}\n\n{details}"
     label = names["context"].get(name(value.get("contextID")) or "")
-    tags = [tag for each in (*items(value.get("categories"))[:TAGS], label) if (tag := name(each))]
+    tags = [tag for each in (*items(value.get("categories"))[: TAGS - 1], label) if (tag := name(each))]
     yield from unread(place, value.get("expirationDate"))
     yield from _entry(
         "episode", value, place, content.strip(), ("eventTime", "mentionTime", "ingestionTime"),

@@ -101,8 +101,12 @@ def _records(bundle: _Bundle, files: list[str]) -> Iterator[Item]:
             reason = "is not imported: what was deleted cannot be read"
             yield Skipped(kind="bundle", reason=reason, place=f"{bundle.root}{TOMBSTONES}", failed=True)
             return
-    names = _names(bundle, sound)
-    for file in sound:
+    records = [file for file in sound if _RECORDS.fullmatch(file)]
+    for file in records:
+        for _ in _each(bundle, file, partial(_withdrawn, deleted)):
+            pass  # damage is reported below
+    names = _names(bundle, sound, deleted)
+    for file in records:
         if match := _RECORDS.fullmatch(file):
             yield from _each(bundle, file, partial(_item, match[1], deleted, names))
 
@@ -170,14 +174,24 @@ def _deleted(bundle: _Bundle, deleted: set[str]) -> Iterator[Item]:
     yield from _each(bundle, TOMBSTONES, read_one)
 
 
-def _names(bundle: _Bundle, sound: list[str]) -> Names:
-    """What records refer to, by kind and id. Damage is reported where the records themselves are read."""
+def _names(bundle: _Bundle, sound: list[str], deleted: set[str]) -> Names:
+    """What records refer to that is not deleted, by kind and id. Damage is reported where the records themselves are
+    read."""
     names: Names = {kind: {} for kind in _NAMES}
     for kind, field in _NAMES.items():
         if (file := f"{ITEMS}/{kind}.jsonl") in sound:
             for _ in _each(bundle, file, partial(_name, names[kind], field)):
                 pass
+        for id_ in deleted:
+            names[kind].pop(id_, None)
     return names
+
+
+def _withdrawn(deleted: set[str], value: dict[str, Any], place: str) -> Iterator[Item]:
+    """Add the id of a record that has `deletedAt`."""
+    if value.get("deletedAt") and (id_ := name(value.get("id"))):
+        deleted.add(id_)
+    yield from ()
 
 
 def _name(labels: dict[str, str], field: str, value: dict[str, Any], place: str) -> Iterator[Item]:
