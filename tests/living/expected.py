@@ -42,7 +42,7 @@ class AsOf(NamedTuple):
 
 class Question(NamedTuple):
     """A question, and the labels of messages one of which must be among the `top` found; with `plain`, also where
-    words alone are compared. `says` is in the text of an assembled context and in an answer, `outdated` is in no
+    words alone are compared. `says` is in the text of an assembled context and in an answer, `outdated` should be in no
     answer. `missed` is what the product does not find yet: its test fails on the day when it does."""
 
     text: str

@@ -258,7 +258,7 @@ def steady(seen: Any) -> Any:
 
 
 def test_questions_are_answered_without_a_language_model(life: Life) -> None:
-    """With what is valid at the end, and nothing that is outdated."""
+    """So many of them with what is valid at the end, and without what is outdated."""
     if not life.run.quotes:
         pytest.skip("a language model answers, or the embedder does not know what words mean")
     right, wrong = 0, []
