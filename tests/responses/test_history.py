@@ -22,7 +22,7 @@ from memoranda.providers.chat.scripted import ScriptedModel
 from memoranda.responses import history, records
 from memoranda.responses.conversations import Conversation
 from memoranda.responses.counting import mark, tokens_of_items
-from memoranda.responses.history import ContextTooLong, History, Past, UnknownResponse, fit
+from memoranda.responses.history import MAKING_SECONDS, ContextTooLong, History, Past, UnknownResponse, fit
 from memoranda.responses.items import check_calls, checked
 from memoranda.responses.turns import starts_of, turns_of
 from memoranda.responses.values import Item, Response, Summary
@@ -652,7 +652,7 @@ def test_only_those_of_a_job_are_in_the_background(shelf: Shelf) -> None:
     newest = shelf.chain(6)
     held, model = shelf.history(EAGER, {"text": "notes", "repeat": True})
     answer(shelf, held, Past(tokens=10_000, settings=EAGER), newest)
-    assert [ask.background for ask in model.asked] == [True]
+    assert [(ask.background, ask.seconds) for ask in model.asked] == [(True, MAKING_SECONDS)]
     shelf.rc.portal.call(shelf.core.ledger.set_limits(shelf.tenant, {"background_tokens_per_day": 1}))
     for n in range(6):
         newest = shelf.response(f"s{n}", f"s{n - 1}" if n else None)

@@ -163,8 +163,8 @@ SUMMARIZE_JOB = "summarize"
 SECONDS = 30.0
 """How long a request waits for a summary; then it goes on without, and a later request uses it."""
 MAKING_SECONDS = 300.0
-"""How long one that requests wait for may take to be made. In a job each call has the time of the model alone: it may
-wait for replies."""
+"""How long one that requests wait for may take to be made, and each call of the model in a job. Its wait for replies does
+not count."""
 PURPOSE, JOB_PURPOSE = "summaries", "summaries.background"
 """The purposes of summaries in the ledger: those that requests wait for, and those of the job."""
 REST = 60.0
@@ -374,6 +374,7 @@ class History:
                 up_to=stored.cuts[at],
                 previous=stored.summary,
                 context_tokens=self._context,
+                call_seconds=MAKING_SECONDS if background else None,
             )
         except BaseException:
             self._core.tally["summaries.failed"] += 1

@@ -44,11 +44,13 @@ async def summarize(
     up_to: str = "",
     previous: Summary | None = None,
     context_tokens: int = 128_000,
+    call_seconds: float | None = None,
     meter: Meter | None = None,
 ) -> Summary:
     """Summarize `previous` and then `items` in at most `settings.summary_max_tokens` tokens. `up_to` is the last
     response or item covered. A conversation too long for the model's context is summarized piece by piece, each with
-    the notes of the pieces before. `meter` receives the usage of every call.
+    the notes of the pieces before. `call_seconds` bounds each call in the background; `meter` receives the usage of
+    every call.
 
     Raises:
         ModelError: the model gave no usable summary.
@@ -58,7 +60,9 @@ async def summarize(
     if model.quotes_only:
         text, by = await asyncio.to_thread(extract, items, before, most), EXTRACTIVE
     else:
-        text, by = await _by_model(items, before, model, settings, context_tokens, meter)
+        text, by = await _by_model(
+            items, before, model, settings, context_tokens, call_seconds, meter
+        )
         text = trimmed(text, most)
     return Summary(
         summary=text, summarized_up_to=up_to, token_count=count(text), created_at=int(time.time()), by=by
@@ -71,6 +75,7 @@ async def _by_model(
     model: Model,
     settings: Summarization,
     context_tokens: int,
+    call_seconds: float | None,
     meter: Meter | None,
 ) -> tuple[str, str]:
     most = settings.summary_max_tokens
@@ -82,6 +87,7 @@ async def _by_model(
             model=settings.model,
             max_tokens=most + THINKING,
             stream=False,
+            seconds=call_seconds,
         )
         notes, name = await said(model, ask, meter)
         by = name or by

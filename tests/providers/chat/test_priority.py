@@ -6,8 +6,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
+from msgspec.structs import replace
 
 from memoranda.config.sections import Model as Settings
+from memoranda.errors import ModelUnavailable
 from memoranda.providers.chat import open_model
 from memoranda.providers.chat.base import Ask, Ended, Model, TextDelta
 from memoranda.providers.chat.priority import STOPPED, Priority
@@ -104,6 +106,33 @@ def test_servers_of_many_calls_at_once_are_asked_side_by_side(provider: str) -> 
             behind.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await behind
+
+    run(test)
+
+
+@pytest.mark.parametrize("provider", [None, "openai"])
+def test_a_background_call_that_never_ends_is_given_up(provider: str | None) -> None:
+    async def test() -> None:
+        async with raw([head(), event({"content": "half"}), "hang"], [head(), HELLO]) as server:
+            model = opened(server, provider)
+            with pytest.raises(ModelUnavailable, match=r"did not end its answer within 0\.2 s"):
+                await text(model, replace(BEHIND, seconds=0.2))
+            assert await text(model, BEHIND) == "Hello"
+
+    run(test)
+
+
+def test_the_wait_for_replies_does_not_count_as_time_of_the_call() -> None:
+    async def test() -> None:
+        async with raw([head(), event({"content": "Hel"}), "hang"], [head(), HELLO]) as server:
+            model = opened(server)
+            reply = model.answer(ASK)
+            await anext(reply)
+            behind = asyncio.create_task(text(model, replace(BEHIND, seconds=2.0)))
+            await asyncio.sleep(2.1)
+            assert len(server.bodies) == 1
+            await reply.aclose()  # type: ignore[attr-defined]
+            assert await behind == "Hello"
 
     run(test)
 

@@ -70,6 +70,8 @@ class Ask(msgspec.Struct, kw_only=True):
     """True if pieces are wanted as they arrive; otherwise the model may wait for the whole answer."""
     background: bool = False
     """True for background work: replies on the same endpoint have priority."""
+    seconds: float | None = None
+    """Seconds that a background answer may take, without the time that it waits for replies; None: no limit."""
 
 
 class TextDelta(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator, Sequence
 from contextlib import aclosing, contextmanager, nullcontext
 from typing import Any
 from urllib.parse import urlsplit
@@ -48,9 +48,9 @@ EXTRAS_KEPT = 10_000
 REPAIRABLE = frozenset({400, 404, 422, 501})
 """Statuses by which servers refuse an unknown parameter."""
 UNKNOWN_NAME = frozenset({400, 404, 422})
+"""Statuses by which servers refuse an unknown model."""
 SHOWN = 20
 """Names of models in an error."""
-"""Statuses by which servers refuse an unknown model."""
 
 
 class ChatModel(Model):
@@ -69,12 +69,16 @@ class ChatModel(Model):
 
     async def answer(self, ask: Ask) -> AsyncIterator[Piece]:
         """Like `Model.answer`. If the server answers few calls at once, a background call gives way to others, see
-        `Priority`, and yields all its pieces at its end."""
-        if self._priority is not None and ask.background:
+        `Priority`. A background call yields all its pieces at its end."""
+        if ask.background:
             # a server stops a stream when the client disconnects
-            streamed = msgspec.structs.replace(ask, stream=True)
+            streamed = msgspec.structs.replace(ask, stream=ask.stream or self._priority is not None)
             stopped: list[TokenUsage] = []
-            whole = await self._priority.background(lambda: self._collected(streamed, stopped))
+
+            def attempt() -> Awaitable[list[Piece]]:
+                return self._in_time(streamed, stopped)
+
+            whole = await (attempt() if self._priority is None else self._priority.background(attempt))
             for piece in _with_stopped(whole, stopped, streamed):
                 yield piece
             return
@@ -82,6 +86,17 @@ class ChatModel(Model):
             async with aclosing(self._answer(ask)) as pieces:
                 async for piece in pieces:
                     yield piece
+
+    async def _in_time(self, ask: Ask, stopped: list[TokenUsage]) -> list[Piece]:
+        """Return all pieces of an answer that takes at most `ask.seconds`."""
+        try:
+            async with asyncio.timeout(ask.seconds) as limit:
+                return await self._collected(ask, stopped)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            says = f"{self._link.place} did not end its answer within {ask.seconds:g} s"
+            raise ModelUnavailable(says) from None
 
     async def _collected(self, ask: Ask, stopped: list[TokenUsage]) -> list[Piece]:
         """Return all pieces of an answer. If it is cancelled, an estimate of its cost is added to `stopped`."""
