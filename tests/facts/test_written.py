@@ -138,6 +138,24 @@ def test_the_end_of_a_fact_comes_back_with_it(talk: Any) -> None:
     assert talk.known("Tim's budget is 2 000").invalid_at == ends
 
 
+def test_what_holds_again_after_its_end_is_a_fact_of_its_own(talk: Any) -> None:
+    def said(after: int, **fields: Any) -> Any:
+        at = DAY + timedelta(days=after)
+        return talk.memories.add("Tim owns a boat", kind="fact", user_id="tim", occurred_at=at, **fields)
+
+    ends = DAY + timedelta(days=9)
+    first = said(0, invalid_at=ends)
+    assert [said(after).memory.id for after in (0, 8)] == [first.memory.id] * 2
+    second = said(20)
+    assert (second.created, second.memory.invalid_at) == (True, None)
+    assert said(30).memory.id == second.memory.id
+    other = talk.memories.add(
+        "Tim does not own a boat", kind="fact", user_id="tim", occurred_at=DAY + timedelta(days=15)
+    )
+    assert other.memory.invalid_at == DAY + timedelta(days=20)
+    assert talk.memories.get(first.memory.id).invalid_at == ends
+
+
 def test_an_export_comes_back_as_it_was(talk: Any, another: Callable[[], Any]) -> None:
     """Two cities that both hold, because somebody took the comparison back, are not compared again."""
     first = talk.memories.add("Tim lives in Munich", kind="fact", user_id="tim").memory

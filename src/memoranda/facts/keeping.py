@@ -200,7 +200,8 @@ class _Keeper:
         its own, the same at every repetition."""
         plan.draft.row = row
         (outcome,) = self.w.insert([plan.draft])
-        if not outcome.created and not versions.is_live(outcome.row):
+        there = None if outcome.created else self._known(outcome.row, Relation.SAME, {})
+        if there is not None and (not there.live or there.over(at)):
             plan.draft.row = row._replace(dedup_key=digest(row.dedup_key, str(at)))
             (outcome,) = self.w.insert([plan.draft])
         if not outcome.created:

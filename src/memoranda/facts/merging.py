@@ -230,6 +230,10 @@ class Known(msgspec.Struct, frozen=True):
     relation: Relation
     mended: bool = False
 
+    def over(self, at: int) -> bool:
+        """Return True if it has ended by `at`, and begun before."""
+        return self.ended is not None and self.at < at and self.ended <= at
+
 
 class Place(msgspec.Struct):
     """The place of a new fact: its sources join those of `joins` instead of a row of its own; or it ends the facts
@@ -245,12 +249,13 @@ def place(at: int, known: Sequence[Known]) -> Place:
     """Return the place of a fact that begins to be valid at `at` among the stored ones.
 
     Validity decides, not arrival: a contradicting fact that began earlier ends where it begins; one that began later
-    ends it. A fact that says the same and is valid at that time takes its sources, and there is no new fact.
+    ends it. A fact that says the same and is valid at that time takes its sources, and there is no new fact. One that
+    has ended by then, superseded or not, stays as it is.
     """
     alike = [fact for fact in known if fact.relation in (Relation.SAME, Relation.NEAR) and not fact.mended]
     same = [fact for fact in alike if fact.relation is Relation.SAME]
     for fact in sorted(alike, key=lambda fact: (fact.relation is not Relation.SAME, not fact.live, -fact.at)):
-        if fact.live and not _superseded_between(fact, at, known):
+        if fact.live and not fact.over(at) and not _superseded_between(fact, at, known):
             return Place(joins=fact.seq)
         if fact in same and fact.at <= at and fact.ended is not None and at < fact.ended:
             return Place(joins=fact.seq)
@@ -262,8 +267,8 @@ def place(at: int, known: Sequence[Known]) -> Place:
         position.ended_by, position.ended = next_.seq, next_.at
     for fact in known:
         if fact.relation in (Relation.CONTRADICTS, Relation.REFINES) and not fact.mended and fact.at <= at:
-            going = fact.live if fact.relation is Relation.REFINES else fact.live or (fact.ended or 0) > at
-            if going:
+            late = fact.relation is Relation.CONTRADICTS and (fact.ended or 0) > at
+            if late or (fact.live and not fact.over(at)):
                 position.ends[fact.seq] = fact.relation
     return position
 
