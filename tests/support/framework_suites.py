@@ -82,7 +82,8 @@ SUITES = (
         adapter="MCP server",
         client="@modelcontextprotocol/conformance",
         version=named("mcp/conftest.py", "@modelcontextprotocol/conformance"),
-        name="its scenarios that need no fixtures, of 2025-11-25 and 2026-07-28, with and without sessions",
+        name="its scenarios that need no fixtures, of 2025-11-25 and 2026-07-28, with and without sessions; "
+        "four checks of `server-stateless` need tools of the suite",
         files=("tests/mcp/test_conformance.py",),
     ),
     Suite(

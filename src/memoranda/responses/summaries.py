@@ -60,9 +60,7 @@ async def summarize(
     if model.quotes_only:
         text, by = await asyncio.to_thread(extract, items, before, most), EXTRACTIVE
     else:
-        text, by = await _by_model(
-            items, before, model, settings, context_tokens, call_seconds, meter
-        )
+        text, by = await _by_model(items, before, model, settings, context_tokens, call_seconds, meter)
         text = trimmed(text, most)
     return Summary(
         summary=text, summarized_up_to=up_to, token_count=count(text), created_at=int(time.time()), by=by
