@@ -6,7 +6,6 @@ import itertools
 import json
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from operator import not_
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +13,6 @@ import msgspec
 import pytest
 
 from memoranda.app.blocking import BlockingMemoranda
-from memoranda.clock import now_micros
 from memoranda.providers.chat.base import Message
 from memoranda.providers.chat.script import Play, script_of
 from memoranda.providers.chat.scripted import ScriptedModel
@@ -100,11 +98,6 @@ class Desk:
     def rows(self, sql: str, *params: Any) -> list[tuple[Any, ...]]:
         """Rows of the database, of all tenants."""
         return self.inner.core.store.db.read(lambda c: c.select(sql, list(params)))
-
-    def at_rest(self) -> None:
-        """Waits until no job is due: a response in the background is written until its end."""
-        jobs = "SELECT kind FROM jobs WHERE state IN ('queued', 'running') AND run_at <= ?"
-        until(lambda: self.rows(jobs, now_micros()), "no job", accept=not_)
 
     def change(self, sql: str, *params: Any) -> None:
         """Changes rows behind the product's back; `sql` is an UPDATE, INSERT or DELETE."""

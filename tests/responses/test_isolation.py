@@ -33,7 +33,7 @@ from memoranda.server import create_app
 from memoranda.text import tokens
 from memoranda.types import Role, Subject
 from support.growth import grows_in_proportion
-from support.waiting import SECONDS, until, until_async
+from support.waiting import SECONDS, until, until_async, until_no_job_is_due
 
 from .conftest import SETTINGS, Desk, script_file
 
@@ -103,7 +103,7 @@ class World:
     def rows(self) -> list[Any]:
         """Everything that the north has, as rows."""
         tables = ("responses", "response_events", "conversations", "conversation_items", "agents")
-        self.desk.at_rest()
+        until_no_job_is_due(self.desk.inner.core)
         select = "SELECT * FROM {} WHERE tenant_id = ?"
         return [sorted(map(repr, self.desk.rows(select.format(table), NORTH))) for table in tables]
 

@@ -11,7 +11,6 @@ import httpx
 import pytest
 
 from memoranda.app.memoranda import Memoranda
-from memoranda.clock import now_micros
 from memoranda.concurrency.portal import Portal
 from memoranda.server import create_app
 from support.waiting import until
@@ -39,13 +38,6 @@ class House:
                 return await http.request(method, path, headers=headers, **options)
 
         return self.portal.call(go())
-
-    def at_rest(self) -> None:
-        """Wait until no job is due: what one is told changes with each file that is indexed, and each text that is
-        embedded."""
-        jobs = "SELECT kind FROM jobs WHERE state IN ('queued', 'running') AND run_at <= ?"
-        database = self.memoranda.core.store.db
-        until(lambda: database.read(lambda c: c.select(jobs, [now_micros()])), "no job", accept=not_)
 
     def add(self, content: str, **fields: Any) -> str:
         """The id of a new memory."""

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from memoranda.server.routes import ROUTES
+from support.waiting import until_no_job_is_due
 
 PAIRS = 100
 IDS = ("kettle", "car/1", "ü")
@@ -472,7 +473,7 @@ JOBS = ("POST /v1/memories/compact", "POST /v1/memories/reembed")
 
 def known(house: Any, key: str, ids: dict[str, str]) -> list[Any]:
     """All that a tenant knows."""
-    house.at_rest()
+    until_no_job_is_due(house.memoranda.core)
     store = f"/v1/vector_stores/{ids['store_id']}"
     paths = [
         "/v1/files",
@@ -494,7 +495,7 @@ def known(house: Any, key: str, ids: dict[str, str]) -> list[Any]:
 
 def heard_about(house: Any, key: str, route: Any, ids: dict[str, str], names: dict[str, str]) -> list[Any]:
     """The answers to whoever has the key, about these ids; `names` renames what they are called."""
-    house.at_rest()
+    until_no_job_is_due(house.memoranda.core)
     path = route.path
     for name in route.parameters:
         path = path.replace(f"{{{name}}}", ids[name])

@@ -6,11 +6,16 @@ import asyncio
 import inspect
 import time
 from collections.abc import Callable, Iterator
+from operator import not_
 from typing import Any
+
+from memoranda.clock import now_micros
+from memoranda.store.core import Core
 
 SECONDS = 120.0
 """Long enough for a busy machine: a wait that is met ends at once, whatever the limit."""
 FIRST, LONGEST, GROWTH = 0.002, 0.25, 1.5
+DUE = "SELECT kind FROM jobs WHERE state IN ('queued', 'running') AND run_at <= ?"
 
 
 def until(
@@ -50,6 +55,11 @@ async def until_async(
     while not accept(value := await _result(check())):
         await asyncio.sleep(_next(pauses, what, seconds, value))
     return value
+
+
+def until_no_job_is_due(core: Core) -> None:
+    """Wait until no job of any tenant is due: files are indexed, texts embedded, background responses ended."""
+    until(lambda: core.store.db.read(lambda c: c.select(DUE, [now_micros()])), "no job", accept=not_)
 
 
 def _pauses(seconds: float, longest: float) -> Iterator[float]:
