@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import product
 from typing import Literal, get_args
 
 import msgspec
@@ -24,9 +23,6 @@ UNBROKEN: frozenset[Part] = frozenset({"recent"})
 """The parts whose pieces are a sequence: from the first that does not fit, all are dropped."""
 BETWEEN: dict[Part, str] = {"documents": "\n\n", "recent": "\n\n"}
 """Separators between the pieces of a part; a line break by default."""
-STEPS = ("shares", "rest", "weak")
-"""The steps in which the parts take tokens: first its share, then the rest for what did not fit, then for weak
-pieces."""
 BRIEF_ENTRIES = 3
 BRIEF_CHARS = 500
 
@@ -89,7 +85,7 @@ def assemble(
     """
     left = max(0, total)
     count = once(count)
-    by_part: dict[Part, list[Placed]] = {}
+    by_part: dict[Part, list[Placed]] = {part: [] for part in FIRST}
     texts: dict[Part, str] = {}
     tokens: dict[Part, int] = {}
     parts = {part: [piece for piece in pieces if piece.part == part] for part in FIRST}
@@ -99,30 +95,33 @@ def assemble(
         for part, own in strong.items()
         if own
     }
-    for step, part in product(STEPS, FIRST):
-        before, own, cuts = by_part.get(part, []), strong[part], step == "shares"
-        if step == "weak":
-            retrieved = _retrieved(by_part)
-            own = [piece for piece in parts[part] if not outranked(piece, retrieved)]
-            cuts = not retrieved
-        done = len(strong[part]) if step == "weak" else len(before)
-        if step != "shares" and len(own) == done:
-            continue
-        budget = left + tokens.get(part, 0)
-        if step == "shares":
-            budget = min(left, _allowance(part, left, shares or {}, needs, own, count))
-        budget = min(budget, max(0, budgets.get(part, budget)))
+
+    def fill(part: Part, own: Sequence[Piece], budget: int, ellipsis: str | None) -> None:
+        """Fill a part anew with the best of its pieces, unless none fits or its best piece is cut already."""
+        nonlocal left
+        if any(placed_piece.cut for placed_piece in by_part[part]):
+            return
         heading = (headings or {}).get(part, "")
-        fitted = _fill(own, budget, count, heading, ellipsis if cuts else None)
-        if step != "shares" and (not fitted or any(placed_piece.cut for placed_piece in before)):
-            continue
-        by_part[part] = fitted
-        if fitted:
-            own_texts = [placed.text for placed in fitted]
+        budget = min(budget, max(0, budgets.get(part, budget)))
+        if fitted := _fill(own, budget, count, heading, ellipsis):
+            own_texts = [placed_piece.text for placed_piece in fitted]
             left += tokens.get(part, 0)
+            by_part[part] = fitted
             texts[part] = _joined(part, own_texts, heading)
             tokens[part] = _tokens(part, own_texts, heading, count)
             left -= tokens[part]
+
+    for part in FIRST:  # its share
+        share = _allowance(part, left, shares or {}, needs, strong[part], count)
+        fill(part, strong[part], min(left, share), ellipsis)
+    for part in FIRST:  # the rest, for what did not fit
+        if len(by_part[part]) < len(strong[part]):
+            fill(part, strong[part], left + tokens.get(part, 0), None)
+    for part in FIRST:  # the rest, for weak pieces
+        retrieved = _retrieved(by_part)
+        own = [piece for piece in parts[part] if not outranked(piece, retrieved)]
+        if len(own) > len(strong[part]):
+            fill(part, own, left + tokens.get(part, 0), None if retrieved else ellipsis)
     placed = [placed_piece for part in PARTS for placed_piece in by_part[part]]
     placed_ids = {id(placed_piece.piece) for placed_piece in placed}
     return Assembled(
