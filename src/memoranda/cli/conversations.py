@@ -11,9 +11,11 @@ from memoranda.cli.invocation import Invocation, common_options
 from memoranda.cli.items import item_line
 from memoranda.cli.options import After, Limit, Order
 from memoranda.cli.output import plain, set_fields_text
+from memoranda.cli.usage_errors import not_found_fix
 from memoranda.errors import InvalidInput
 
 Id = Annotated[str, typer.Argument(metavar="CONVERSATION", help="The conversation.")]
+FIX = "memoranda responses list --json has the ids"
 
 app = group()
 
@@ -23,15 +25,16 @@ app = group()
 def conversations(invocation: Invocation, context: typer.Context) -> None:
     """Show stored conversations and their items, and delete them."""
     if context.invoked_subcommand is None:
-        says = "name a command, such as memoranda conversations show ID; memoranda responses list --json has the ids"
-        raise InvalidInput("", says)
+        raise InvalidInput("", f"name a command, such as memoranda conversations show ID; {FIX}")
 
 
 @app.command("show")
 @common_options()
 def show(invocation: Invocation, id_: Id) -> None:
     """Show a conversation, with its metadata and the summary of its beginning."""
-    conversation = invocation.product.conversations.get(id_)
+    product = invocation.product
+    with not_found_fix(FIX):
+        conversation = product.conversations.get(id_)
     invocation.show(conversation, set_fields_text(conversation))
 
 
@@ -41,7 +44,9 @@ def items(
     invocation: Invocation, id_: Id, limit: Limit = 20, after: After = None, order: Order = "asc"
 ) -> None:
     """Show the items of a conversation, in order: messages, calls of tools and their outputs."""
-    page = invocation.product.conversations.items(id_, limit=limit, after=after, order=order)
+    product = invocation.product
+    with not_found_fix(FIX):
+        page = product.conversations.items(id_, limit=limit, after=after, order=order)
     invocation.show_page(page, item_line, "no items")
 
 
@@ -49,5 +54,7 @@ def items(
 @common_options()
 def delete(invocation: Invocation, id_: Id) -> None:
     """Delete a conversation and its items."""
-    invocation.product.conversations.delete(id_)
+    product = invocation.product
+    with not_found_fix(FIX):
+        product.conversations.delete(id_)
     invocation.show({"id": id_, "deleted": True}, f"{plain(id_)}  deleted")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memoranda.cli.output import plain
 from memoranda.cli.product import Knowledge
+from memoranda.cli.usage_errors import not_found_fix
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.knowledge.values import VectorStore
 
@@ -32,7 +33,8 @@ def find_store_or_none(knowledge: Knowledge, name: str) -> VectorStore | None:
         InvalidInput: several stores have the name.
     """
     if name.startswith("vs_"):
-        return knowledge.stores.get(name)
+        with not_found_fix("memoranda stores lists them"):
+            return knowledge.stores.get(name)
     stores = [store for store in all_stores(knowledge) if store.name == name and store.status != "expired"]
     if len(stores) > 1:
         ids = ", ".join(store.id for store in stores)

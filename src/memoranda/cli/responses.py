@@ -12,10 +12,12 @@ from memoranda.cli.invocation import Invocation, common_options
 from memoranda.cli.items import item_line
 from memoranda.cli.options import After, Limit, Order
 from memoranda.cli.output import beginning, plain, set_fields_text
+from memoranda.cli.usage_errors import not_found_fix
 from memoranda.responses.listing import ResponseEntry
 from memoranda.responses.values import Response
 
 Id = Annotated[str, typer.Argument(metavar="RESPONSE", help="The response.")]
+FIX = "memoranda responses lists them"
 SHOWN = frozenset(
     {
         "id", "status", "created_at", "completed_at", "background", "model", "agent_id", "conversation",
@@ -59,7 +61,9 @@ def _list(invocation: Invocation, fields: dict[str, Any]) -> None:
 @common_options()
 def show(invocation: Invocation, id_: Id) -> None:
     """Show a response: its fields, then its output."""
-    response = invocation.product.responses.get(id_)
+    product = invocation.product
+    with not_found_fix(FIX):
+        response = product.responses.get(id_)
     invocation.show(response, _response_text(response))
 
 
@@ -67,7 +71,9 @@ def show(invocation: Invocation, id_: Id) -> None:
 @common_options()
 def cancel(invocation: Invocation, id_: Id) -> None:
     """Cancel a background response; one that has ended stays as it is."""
-    response = invocation.product.responses.cancel(id_)
+    product = invocation.product
+    with not_found_fix(FIX):
+        response = product.responses.cancel(id_)
     invocation.show(response, f"{plain(response.id)}  {response.status}")
 
 
@@ -75,7 +81,9 @@ def cancel(invocation: Invocation, id_: Id) -> None:
 @common_options()
 def delete(invocation: Invocation, id_: Id) -> None:
     """Delete a response and its messages; facts that were learned from it stay."""
-    invocation.product.responses.delete(id_)
+    product = invocation.product
+    with not_found_fix(FIX):
+        product.responses.delete(id_)
     invocation.show({"id": id_, "deleted": True}, f"{plain(id_)}  deleted")
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any, Literal, get_args, get_origin
 
 import typer
 
 from memoranda.cli.options import PLACES
+from memoranda.errors import NotFound
 
 UsageError: type[Any] = typer.BadParameter.__mro__[1]
 """The base of the errors of a command line, which typer does not export."""
@@ -107,3 +109,16 @@ def as_option(message: str, field: str, command: Any) -> str:
     known |= {param.name: param.metavar or param.name.upper() for param in arguments}
     name = known.get(flag) or known.get(field)
     return name + message.removeprefix(field) if field and name else message
+
+
+@contextmanager
+def not_found_fix(fix: str) -> Iterator[None]:
+    """Add the fix to the error of an id that does not exist.
+
+    Raises:
+        NotFound: what is done inside raised it.
+    """
+    try:
+        yield
+    except NotFound as exc:
+        raise NotFound(f"{str(exc).rstrip('.')}; {fix}") from exc
