@@ -35,7 +35,7 @@ DOCS = Path(__file__).parent.parent / "docs" / "configuration.md"
 OWN = own_types()
 EPISODIC = {f"memory.{key}" for key in sources.EPISODIC}
 VECTOR = {f"vector_memory.{key}" for key in sources.VECTOR}
-SOURCES = EPISODIC | VECTOR | set(sources.OTHERS)
+SOURCES = EPISODIC | VECTOR | set(sources.OUTSIDE_MEMORY)
 
 
 @pytest.fixture(autouse=True)

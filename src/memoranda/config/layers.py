@@ -57,7 +57,7 @@ class Reading:
     def environment(self) -> Iterator[Given]:
         """Yield the values that variables set. An empty variable counts as not set."""
         ours = {variable(key): (key, kind) for key, kind in self.types.items()}
-        kinds = {**self.types, **sources.OTHERS}
+        kinds = {**self.types, **sources.OUTSIDE_MEMORY}
         theirs = {name: (key, kinds[key]) for name, key in sources.ENVIRONMENT.items()}
         for name, (key, kind) in (ours | theirs).items():
             if not (text := self.env.get(name)):

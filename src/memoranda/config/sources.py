@@ -74,7 +74,7 @@ VECTOR: dict[str, Any] = {
 }
 """The block `vector_memory`, also written `memory` if it has `memory.backend` or `memory.embeddings`."""
 
-OTHERS: dict[str, Any] = {
+OUTSIDE_MEMORY: dict[str, Any] = {
     "dsn_file": Text,
     "builtins.file_search.enabled": bool,
     "builtins.file_search.vector_backend": Literal["pgvector", "qdrant"],
@@ -114,6 +114,7 @@ OTHERS: dict[str, Any] = {
     "VECTOR_EMBEDDING_TIMEOUT_MS": Count,
     "VECTOR_EMBEDDING_MAX_CHARS": Count,
 }
+"""The source keys that are in neither of these blocks, and the environment variables that are source keys."""
 
 ENVIRONMENT: dict[str, str] = {
     "MEMORANDA_MODEL_URL": "model.url",
@@ -127,7 +128,7 @@ ENVIRONMENT: dict[str, str] = {
     "ANTWORT_FILESEARCH_MAX_RESULTS": "builtins.file_search.search.max_results",
     "ANTWORT_FILESEARCH_MIN_SCORE": "builtins.file_search.search.min_score",
     "ANTWORT_FILESEARCH_CONTEXT_BUDGET": "builtins.file_search.search.context_token_budget",
-} | {key: key for key in OTHERS if key.isupper()}
+} | {key: key for key in OUTSIDE_MEMORY if key.isupper()}
 """Environment variables and the key that each sets, ours or a source key."""
 
 _DURATION = re.compile(r"([0-9]+)(ms|s|m|h|d)")
@@ -234,7 +235,7 @@ def names(block: str) -> dict[str, tuple[str, Any]]:
     return (
         {f"memory.{key}": (f"{block}.{key}", kind) for key, kind in memory.items()}
         | {f"vector_memory.{key}": (f"vector_memory.{key}", kind) for key, kind in VECTOR.items()}
-        | {key: (key, kind) for key, kind in OTHERS.items()}
+        | {key: (key, kind) for key, kind in OUTSIDE_MEMORY.items()}
     )
 
 

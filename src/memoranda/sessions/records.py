@@ -19,8 +19,8 @@ from memoranda.types import Subject
 
 ENOUGH = 1_000
 """The most messages of a session that are read at once."""
-OTHERS = "an admin, or a service key without a user,"
-"""Who may change what belongs to another user."""
+ADMINS = "an admin, or a service key without a user,"
+"""Who may change what belongs to another user, in an error."""
 
 
 class MessageRow(NamedTuple):
@@ -278,7 +278,7 @@ def own_session(c: Connection, subject: Subject, id_: str) -> SessionRow:
     """
     row = session_seen(c, subject, id_)
     if not owns(subject, row.user_id):
-        raise Forbidden(f"session {id_!r} is another user's; {OTHERS} may write its summary")
+        raise Forbidden(f"session {id_!r} is another user's; {ADMINS} may write its summary")
     return row
 
 
@@ -290,7 +290,7 @@ def erasable(subject: Subject, row: SessionRow) -> SessionRow:
     """
     if any(not owns(subject, user) for user in texts_of(row.users)):
         raise Forbidden(
-            f"another user has spoken in session {row.id!r}: delete your own messages in it; only {OTHERS} may"
+            f"another user has spoken in session {row.id!r}: delete your own messages in it; only {ADMINS} may"
             " delete the session"
         )
     return row
@@ -308,7 +308,7 @@ def own_message(c: Connection, subject: Subject, session_id: str, id_: str) -> M
     if row is None or row.session_id != session_id:
         raise NotFound(f"no message {id_!r} in session {session_id!r}")
     if not owns(subject, row.user_id):
-        raise Forbidden(f"message {id_!r} is another user's; {OTHERS} may change or delete it")
+        raise Forbidden(f"message {id_!r} is another user's; {ADMINS} may change or delete it")
     return row
 
 

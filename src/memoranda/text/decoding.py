@@ -24,7 +24,7 @@ MOST_ZEROS = 0.01
 VALID_TO_INVALID = 3
 """Other encodings seldom look like UTF-8: hardly one sequence in three is valid, even in Chinese and Thai ones."""
 SAMPLE = 65_536
-OTHERS = [
+NOT_WESTERN = [
     *("cp932", "euc_jp", "gb18030", "big5", "cp949", "cp1251", "koi8_r", "cp866"),
     *("cp1250", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp874"),
 ]
@@ -171,7 +171,7 @@ def _as(data: bytes, encoding: str) -> Decoded:
 
 def _guess(data: bytes) -> Decoded:
     """Decode as UTF-8 if few bytes are invalid in it, as Windows-1252 or Latin-1 if the text looks Western European,
-    else as the most likely of `OTHERS`."""
+    else as the most likely of `NOT_WESTERN`."""
     if mostly := _mostly_utf_8(data):
         return mostly
     sample = _sample(data)
@@ -208,7 +208,7 @@ def _other(sample: bytes) -> str | None:
     # Only a text that is in none of the usual encodings needs the library.
     from charset_normalizer import from_bytes
 
-    best = from_bytes(sample, cp_isolation=OTHERS, threshold=0.4).best()
+    best = from_bytes(sample, cp_isolation=NOT_WESTERN, threshold=0.4).best()
     return best.encoding if best else None
 
 

@@ -17,10 +17,11 @@ PARTS = 3
 """The most parts of an excerpt of prose."""
 LEAST = 60
 """Characters of a part, or of a cell that is cut, at least, and of the name of a column at most."""
-NAME_SHARE = 4
-"""The first cell of a row, its name, has at least one in so many characters."""
+LONG_CELL_DIVISOR = 4
+"""A cell is long if it has more characters than those of an excerpt divided by this. The first cell of a row has at
+least as many."""
 MAX_CELLS = 500
-"""Cells of a row that are looked at."""
+"""Cells of a row that are searched for terms."""
 
 
 def beginning(text: str, most: int) -> str:
@@ -76,18 +77,18 @@ def row_excerpt(row: Row, wanted: Collection[str], most: int) -> str:
         return row.text
     cells = [(excerpt(name, wanted, LEAST), cell) for name, cell in row.cells]
     first = next((at for at, (_, cell) in enumerate(cells) if cell), 0)
-    shown = {first: excerpt(cells[first][1], wanted, most // NAME_SHARE)}
+    long = most // LONG_CELL_DIVISOR
+    shown = {first: excerpt(cells[first][1], wanted, long)}
     shares = [len(term_set(f"{name} {cell}").intersection(wanted)) for name, cell in row.cells[:MAX_CELLS]]
-    long = most // NAME_SHARE
     for at in sorted(
         range(len(shares)), key=lambda at: (not shares[at], len(cells[at][1]) > long, -shares[at], at)
     ):
         cell, others = cells[at][1], {key: text for key, text in shown.items() if key != at}
-        room = most + 2 - len(_row(cells, others | {at: ""}, marked=row.marked))
-        if len(cell) <= room:
+        left = most + 2 - len(_row(cells, others | {at: ""}, marked=row.marked))
+        if len(cell) <= left:
             shown[at] = cell
-        elif room >= LEAST:
-            shown[at] = excerpt(cell, wanted, room - 2)
+        elif left >= LEAST:
+            shown[at] = excerpt(cell, wanted, left - 2)
         elif not shares[at]:
             break
     return _row(cells, shown, marked=row.marked).strip()

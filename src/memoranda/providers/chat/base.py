@@ -16,7 +16,7 @@ Message = dict[str, Any]
 and for tools `tool_calls` or `tool_call_id`."""
 
 EndReason = Literal["stop", "length", "tool_calls", "content_filter"]
-OTHERS = re.compile(
+NOT_CHAT_MODELS = re.compile(
     r"embed|whisper|\btts\b|dall-e|moderation|transcri|rerank|realtime|image|\bsora\b|\bbge\b|\bocr\b|"
     r"^(?:babbage|davinci)-\d",
     re.IGNORECASE,
@@ -154,5 +154,5 @@ class Model(ABC):
 
 
 def chat_models(names: Iterable[str], own: str) -> list[str]:
-    """Return the names without repetition and without those of other models than chat models; `own` is always one."""
-    return [name for name in dict.fromkeys(names) if name == own or not OTHERS.search(name)]
+    """Return the names of chat models, each once; `own` always counts as one."""
+    return [name for name in dict.fromkeys(names) if name == own or not NOT_CHAT_MODELS.search(name)]
