@@ -258,7 +258,7 @@ def _fact(memory: Memory) -> dict[str, Any]:
 
 
 def _own(memory: Memory) -> dict[str, Any]:
-    """The fields of a memory as they are. What facts note of their versions names rows by their ids; it is left out."""
+    """The fields of a memory as they are, without the metadata in which facts name their versions by id."""
     own = {key: each for key in KEPT if (each := getattr(memory, key)) not in (None, [])}
     metadata = {key: each for key, each in memory.metadata.items() if key not in RESERVED}
     return own | ({"metadata": metadata} if metadata else {})

@@ -23,7 +23,9 @@ Description = Annotated[
 Instructions = Annotated[
     str | None,
     typer.Option(
-        "--instructions", metavar="TEXT", help="What the model is told; - reads it from standard input."
+        "--instructions",
+        metavar="TEXT",
+        help="The instructions for the model; - reads them from standard input.",
     ),
 ]
 Model = Annotated[str | None, typer.Option("--model", metavar="NAME", help="The language model.")]

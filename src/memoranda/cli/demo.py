@@ -26,7 +26,7 @@ from memoranda.types import Hit
 SESSION = "sample"
 SHOWN = 300
 DOCUMENTS = ("README.md", "docs/cli.md", "docs/knowledge.md", "docs/responses.md", "docs/backends.md")
-"""Those that a user asks about, so that nobody waits for the rest to be embedded."""
+"""Those that a user asks about: embedding the others would only take time."""
 
 
 class Question(msgspec.Struct, frozen=True):

@@ -63,7 +63,7 @@ def export(
         return
     if output.suffix.lower() == ".mem":
         if vectors:
-            raise typer.BadParameter("a bundle has no vectors; leave it out", param_hint="--vectors")
+            raise typer.BadParameter("a bundle has no vectors; leave the option out", param_hint="--vectors")
         check_free(output)
         _show_bundle(invocation, write_bundle(output, invocation.memories.export(**fields)), output)
         return

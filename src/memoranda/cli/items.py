@@ -9,8 +9,8 @@ from memoranda.text.json import compact_json
 
 
 def item_line(item: Item) -> str:
-    """Return a line about an item: its id, who said it or its type, and its text. Of a call it is the arguments, of the
-    output of a call how it begins."""
+    """Return a line about an item: its id, who said it or its type, and its text. For a call the text is its
+    arguments, for the output of a call its beginning."""
     if item["type"] == "message":
         return plain(f"{item['id']}  {item['role']}: {text_of(item)}")
     try:

@@ -77,7 +77,8 @@ def update(
     ] = None,
     never_expires: Annotated[bool, typer.Option("--never-expires", help="It does not expire.")] = False,
     sharing: Annotated[
-        Sharing | None, typer.Option(help="Who else reads it: private (nobody), tenant or everyone.")
+        Sharing | None,
+        typer.Option(help="Who else reads it: private (only its writers), tenant or everyone."),
     ] = None,
     writer: Annotated[
         list[str] | None,

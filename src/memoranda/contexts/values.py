@@ -238,8 +238,8 @@ class Context(msgspec.Struct, kw_only=True):
     rules, the context, what was said, the question. `query` is what was searched for by its meaning.
     `sessions_retrieved` is how many summaries of sessions were found for it. `evidence` and `evidence_probability` say
     whether the memories, or the documents, in the context answer, as those of `SearchResult` do; where it is `none`,
-    `text` and `messages` say so if the budget has room for it, `parts` do not. `degraded` names the sides that could
-    not answer in full (`memory` and `documents`: not at all)."""
+    `text` and `messages` say so if that fits into the budget, `parts` do not. `degraded` names what could not answer
+    in full (`memory` and `documents`: not at all)."""
 
     query: str
     text: str

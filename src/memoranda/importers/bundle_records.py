@@ -17,7 +17,7 @@ from memoranda.types import Kind
 OWN = "memoranda"
 """The key under which a record that this program wrote has its fields."""
 DEEP = 64
-"""Levels of metadata that are kept of such a record."""
+"""Levels of metadata that are kept of a record that this program wrote."""
 TAGS = 64
 Names: TypeAlias = dict[str, dict[str, str]]
 """What records refer to: by kind and id the label of a context, the name of an entity, the title of a resource."""
@@ -154,7 +154,8 @@ def _statement(
     *used: str,
     tags: list[str] | None = None,
 ) -> Iterator[Item]:
-    """A record that holds for some time as a fact. One that was replaced at an unknown time would hold here."""
+    """A record that holds for some time as a fact. One that was replaced at an unknown time is left out: it would stay
+    valid."""
     ends = [value.get("tValidTo"), value.get("prunedAt")]
     if moment(*ends) is None and value.get("supersededBy"):
         yield Skipped(kind=record, reason="is superseded, at a time that is not given", place=place)

@@ -34,7 +34,7 @@ Reader: TypeAlias = Callable[[dict[str, Any], str], Iterator[Item]]
 _RECORDS = re.compile(rf"{ITEMS}/([^/]+)\.jsonl")
 _DERIVED = ("factIDs", "edgeIDs", "entityIDs", "chunkIDs")
 _PARENTS = {"fact": ("episodeID",), "chunk": ("resourceID",), "edge": ("srcEntityID", "dstEntityID")}
-"""The fields of records by what they do not exist without."""
+"""The fields that name other records, without which a record is not imported."""
 _NAMES = {"context": "label", "entity": "canonicalName", "resource": "title"}
 """The fields that name what other records refer to."""
 

@@ -76,8 +76,8 @@ class Records:
             self.memories.add_many(rows)
 
     def put(self, records: Iterable[Record]) -> None:
-        """Writes records, each in the place of the one with its id, if there is one. A reader sees the old or the new.
-        New records that fit 250 memories (10 MB) are written all or none. No two may have the same id.
+        """Writes records, each in the place of the one with its id, if there is one. A reader sees the old one or the
+        new one. New records that fit 250 memories (10 MB) are written all or none. No two may have the same id.
 
         Raises:
             InvalidInput: names the field and the fix; records before it may be written.

@@ -15,7 +15,7 @@ MEMORY, DOCUMENT = "memoranda://memories/", "memoranda://documents/"
 FACTS = 50
 SESSIONS = 10
 LOOKED_AT = 100
-"""Sessions that are searched for summaries of an earlier time, after which the conversation went on."""
+"""Sessions without a current summary that are searched for one of their earlier messages."""
 MARKDOWN = "text/markdown"
 
 RESOURCES = [

@@ -163,8 +163,8 @@ SUMMARIZE_JOB = "summarize"
 SECONDS = 30.0
 """How long a request waits for a summary; then it goes on without, and a later request uses it."""
 MAKING_SECONDS = 300.0
-"""Seconds in which a summary that requests wait for is made, and in which a job's call of the model ends. The call's
-wait for replies does not count."""
+"""Seconds in which a summary that requests wait for must be made, and in which each call of the model for a job must
+end. The call's wait for replies does not count."""
 PURPOSE, JOB_PURPOSE = "summaries", "summaries.background"
 """The purposes of summaries in the ledger: those that requests wait for, and those of the job."""
 REST = 60.0

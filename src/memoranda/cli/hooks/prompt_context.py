@@ -58,8 +58,8 @@ def _fitting(lines: list[str]) -> list[str]:
 
 
 def context(server: Server, options: Options, prompt: str, position: Position) -> str:
-    """Return what is remembered for a prompt, without what was said in the session itself, and that it probably does
-    not answer if so; an empty text if there is nothing."""
+    """Return what is remembered for a prompt, without what was said in the session itself, with a sentence if it
+    probably does not answer; an empty text if there is nothing."""
     body: dict[str, Any] = {
         "query": prompt[:PROMPT_CHARS],
         "budget": BUDGET,

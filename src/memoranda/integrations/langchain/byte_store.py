@@ -34,7 +34,7 @@ class MemorandaByteStore(ByteStore):
         """The values of these keys, in their order; None for a key that is not there.
 
         Raises:
-            InvalidInput: a key is none that can be stored.
+            InvalidInput: a key cannot be stored.
             Conflict: other processes keep replacing a value.
         """
         places = [self._id(key, f"keys[{i}]") for i, key in enumerate(keys)]
@@ -45,7 +45,7 @@ class MemorandaByteStore(ByteStore):
         """Stores values, in the place of those of the same keys; the last one of a key that is named several times.
 
         Raises:
-            InvalidInput: a key or a value is none that can be stored; if it names the pair, nothing was written.
+            InvalidInput: a key or a value cannot be stored; if it names the pair, nothing was written.
             Conflict: other processes keep writing and deleting one of the keys.
         """
         records = [
@@ -59,7 +59,7 @@ class MemorandaByteStore(ByteStore):
         """Deletes keys with their values; those that are not there are ignored.
 
         Raises:
-            InvalidInput: a key is none that can be stored; nothing was deleted.
+            InvalidInput: a key cannot be stored; nothing was deleted.
         """
         for id_ in [self._id(key, f"keys[{i}]") for i, key in enumerate(keys)]:
             record = self._records.get(id_)

@@ -281,7 +281,7 @@ def _names(ask: Ask) -> list[str]:
 
 
 def _plain(name: str) -> str:
-    """Return a model's name without what servers list and do not ask for: the folder before it, and `:latest`."""
+    """Return a model's name without the parts that servers list and do not require: the folder before it, `:latest`."""
     return name.lower().rpartition("/")[2].removesuffix(":latest")
 
 

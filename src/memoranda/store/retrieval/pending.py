@@ -30,8 +30,8 @@ AT_ONCE = 32
 """Pending rows that one search embeds at most: about 170 ms of CPU with the model that ships. The vectors are stored,
 so that no search and no job makes them again."""
 RESERVED = 8
-"""Those of them that are the newest of the targets, taken in turn, however many others have words of the query: the
-previous turn of a conversation is among them."""
+"""The rows among `AT_ONCE` that are the newest of the targets, taken in turn, however many others have words of the
+query: the previous turn of a conversation is always embedded."""
 LOOKED_AT = 5_000
 """The newest pending rows of a tenant that are read to evaluate a filter that SQL cannot."""
 _STEP = 500
