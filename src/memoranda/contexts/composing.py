@@ -91,8 +91,8 @@ class Draft(msgspec.Struct):
 
 def composed(asked: ContextQuery, results: Found, count: Count, snippet: int) -> tuple[Context, list[str]]:
     """Return the context for a question from search results, at most `asked.budget` tokens as one text, and the ids of
-    the memories in it. If it is not likely to answer, it says so where it has tokens left for that. `snippet` is how
-    many characters of a summary are used."""
+    the memories in it. If the context is not likely to answer, it says so where tokens are left for that. `snippet`
+    is how many characters of a summary are used."""
     count = once(count)
     given, gone = _given(asked)
     base = [*given, *_documents(asked.query, results)]
