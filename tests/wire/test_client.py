@@ -228,6 +228,34 @@ def test_agents_are_the_same_both_ways(client: Client, local: Any) -> None:
     assert told(client) == told(local)
 
 
+def test_conversations_are_the_same_both_ways(client: Client, local: Any) -> None:
+    def told(opened: Any) -> list[Any]:
+        conversations = opened.conversations
+        id_ = conversations.create([{"role": "user", "content": "one"}], metadata={"topic": "tea"}).id
+        two = {"id": "msg_2", "type": "message", "role": "user", "content": "two"}
+        added = conversations.add_items(id_, [two], include=["file_search_call.results"])
+        page = conversations.items(id_, limit=1)
+        assert page.data == added.data == [conversations.get_item(id_, "msg_2")]
+        changed = conversations.update(id_, metadata={"topic": "coffee"})
+        emptied = conversations.update(id_, metadata=None)
+        left = conversations.delete_item(id_, "msg_2")
+        assert left.id == emptied.id == id_
+        seen = [added, page, changed.metadata, emptied.metadata, left.metadata, left.summary]
+        seen += [[item["content"] for item in conversations.items(id_).data]]
+        with pytest.raises(errors.InvalidInput, match=r"items\[0\]"):
+            conversations.add_items(id_, [{"role": "user"}])
+        with pytest.raises(errors.NotFound, match="msg_2"):
+            conversations.get_item(id_, "msg_2")
+        with pytest.raises(errors.NotFound, match="msg_2"):
+            conversations.delete_item(id_, "msg_2")
+        conversations.delete(id_)
+        with pytest.raises(errors.NotFound):
+            conversations.update(id_, metadata=None)
+        return seen
+
+    assert told(client) == told(local)
+
+
 def test_evaluations_are_the_same_both_ways(client: Client, local: Any) -> None:
     def evaluated(product: Any, memories: Any) -> Any:
         memories.add_many([{"content": "the kettle is green", "id": "k"}, {"content": "a car", "id": "c"}])

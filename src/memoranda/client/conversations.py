@@ -43,6 +43,10 @@ class ClientConversations:
         """See `Conversations.get`."""
         return _conversation(self._wire.call("GET", _path(id)))
 
+    def update(self, id: str, *, metadata: dict[str, str] | None) -> Conversation:
+        """See `Conversations.update`."""
+        return _conversation(self._wire.call("POST", _path(id), body={"metadata": metadata}))
+
     def delete(self, id: str) -> None:
         """See `Conversations.delete`."""
         self._wire.call("DELETE", _path(id))
@@ -58,13 +62,35 @@ class ClientConversations:
     ) -> Listed[Item]:
         """See `Conversations.items`."""
         asked = {"limit": limit, "after": after, "order": order, "include": [*include] or None}
-        answer = self._wire.call("GET", f"{_path(id)}/items", query=query_of(asked))
-        page = msgspec.json.decode(answer, type=Listed[Item])
-        return msgspec.structs.replace(page, first_id=page.first_id or None, last_id=page.last_id or None)
+        return _page(self._wire.call("GET", f"{_path(id)}/items", query=query_of(asked)))
+
+    def add_items(self, id: str, items: Sequence[Item], *, include: Sequence[str] = ()) -> Listed[Item]:
+        """See `Conversations.add_items`."""
+        query = query_of({"include": [*include] or None})
+        return _page(self._wire.call("POST", f"{_path(id)}/items", body={"items": items}, query=query))
+
+    def get_item(self, id: str, item_id: str, *, include: Sequence[str] = ()) -> Item:
+        """See `Conversations.get_item`."""
+        query = query_of({"include": [*include] or None})
+        item: Item = msgspec.json.decode(self._wire.call("GET", _item_path(id, item_id), query=query))
+        return item
+
+    def delete_item(self, id: str, item_id: str) -> Conversation:
+        """See `Conversations.delete_item`."""
+        return _conversation(self._wire.call("DELETE", _item_path(id, item_id)))
 
 
 def _path(id: str) -> str:
     return f"{AT}/{quote(id, safe='')}"
+
+
+def _item_path(id: str, item_id: str) -> str:
+    return f"{_path(id)}/items/{quote(item_id, safe='')}"
+
+
+def _page(body: bytes) -> Listed[Item]:
+    page = msgspec.json.decode(body, type=Listed[Item])
+    return msgspec.structs.replace(page, first_id=page.first_id or None, last_id=page.last_id or None)
 
 
 def _conversation(body: bytes) -> Conversation:
