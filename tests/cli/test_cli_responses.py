@@ -63,6 +63,17 @@ def test_an_agent_is_created_changed_and_deleted_by_name(calls: str, request: py
     assert run.json("agents")["data"] == []
 
 
+def test_of_many_agents_an_error_names_the_newest(run: Any, opened: Callable[[], Any]) -> None:
+    with opened() as product:
+        for n in range(21):
+            product.agents.create({"name": f"A{n}"})
+    assert run("agents", "show", "A0").exit_code == 0
+    refused = run("agents", "show", "nope")
+    assert refused.exit_code == 1
+    known = ", ".join(f"A{n}" for n in range(20, 0, -1))
+    assert f"no agent is named 'nope'; there are: {known} and more\n" in refused.stderr
+
+
 @pytest.mark.usefixtures("empty_folder")
 def test_agents_of_the_configuration_are_changed_there(run: Any, tmp_path: Path) -> None:
     (tmp_path / "memoranda.yaml").write_text("agents: [{id: agent_desk, name: Desk}]\n")

@@ -405,6 +405,20 @@ def test_pages_hold_each_agent_once_the_configured_as_the_oldest(by: Any) -> Non
             ann.list(**wrong)
 
 
+def test_agents_are_listed_by_name(by: Any) -> None:
+    ann = by("ann")
+    by("bob").make("Desk")
+    mine, _, ours = ann.make("Desk").id, ann.make("desk"), by().make("Desk").id
+    assert [one.id for one in ann.list(name="Desk").data] == [ours, mine]
+    newest = ann.list(name="Desk", limit=1)
+    assert ([one.id for one in newest.data], newest.has_more) == ([ours], True)
+    assert [one.id for one in ann.list(name="Desk", after=ours).data] == [mine]
+    fixed = ann.get("agent_first")
+    again = ann.make(fixed.name).id
+    assert [one.id for one in ann.list(name=fixed.name).data] == [again, fixed.id]
+    assert [ann.list(name=name).data for name in ("Nobody", "", "De\0sk")] == [[], [], []]
+
+
 def test_a_request_names_its_agent_by_id_or_by_a_name_that_is_the_only_one(by: Any) -> None:
     ann = by("ann")
     mine, ours = ann.make("Mine").id, by().make("Ours").id

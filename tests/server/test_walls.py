@@ -231,7 +231,7 @@ KNOWN: dict[str, Callable[[dict[str, str]], list[dict[str, Any]]]] = {
         {"json": {"name": "n", "tools": [{"type": "file_search", "vector_store_ids": [ids["store_id"]]}]}}
     ],
     "GET /v1/agents": lambda ids: [
-        {}, {"params": {"after": ids["agent_id"]}}, {"params": {"before": ids["agent_id"]}},
+        {}, {"params": {"after": ids["agent_id"]}}, {"params": {"before": ids["agent_id"]}}, {"params": {"name": "n"}},
     ],
     "GET /v1/agents/{agent_id}": lambda ids: [{}],
     "POST /v1/agents/{agent_id}": lambda ids: [{"json": {"name": "mine"}}, {"json": {"tools": []}}],

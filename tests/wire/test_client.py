@@ -216,6 +216,7 @@ def test_agents_are_the_same_both_ways(client: Client, local: Any) -> None:
         changed = agents.update("agent_desk", ProfileChange(instructions=None, model="small"))
         page = agents.list(limit=1, after="agent_support")
         assert agents.get("agent_desk") == page.data[0] == changed
+        assert agents.list(name="Desk").data == [changed]
         agents.delete("agent_desk")
         with pytest.raises(errors.NotFound):
             agents.get("agent_desk")

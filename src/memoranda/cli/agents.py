@@ -16,6 +16,8 @@ from memoranda.errors import InvalidInput, NotFound
 from memoranda.responses.profile_values import Profile
 
 PAGE = 100
+SHOWN = 20
+"""Agents in an error."""
 Agent = Annotated[str, typer.Argument(metavar="ID|NAME", help="The agent.")]
 Description = Annotated[
     str | None, typer.Option("--description", metavar="TEXT", help="What the agent is for.")
@@ -122,34 +124,23 @@ def find_agent(product: Product, name: str) -> Profile:
     """Return the agent with this id, else the only one of this name.
 
     Raises:
-        NotFound: there is none; the message lists the agents.
+        NotFound: there is none; the message lists the newest agents.
         InvalidInput: several agents have the name.
     """
     agents = product.agents
     try:
         return agents.get(name)
     except NotFound:
-        profiles = _all_agents(product)
-    named = [profile for profile in profiles if profile.name == name]
+        named = agents.list(name=name, limit=PAGE).data
     if len(named) > 1:
         ids = ", ".join(profile.id for profile in named)
         raise InvalidInput("agent", f"{len(named)} agents are named {name!r}; use an id: {ids}")
     if not named:
-        known = ", ".join(dict.fromkeys(profile.name for profile in profiles)) or "none"
-        raise NotFound(f"no agent is named {name!r}; there are: {plain(known)}")
+        newest = agents.list(limit=SHOWN)
+        known = ", ".join(dict.fromkeys(profile.name for profile in newest.data)) or "none"
+        more = " and more" if newest.has_more else ""
+        raise NotFound(f"no agent is named {name!r}; there are: {plain(known)}{more}")
     return named[0]
-
-
-def _all_agents(product: Product) -> list[Profile]:
-    """Return all agents, newest first."""
-    profiles: list[Profile] = []
-    after = None
-    while True:
-        page = product.agents.list(limit=PAGE, after=after)
-        profiles += page.data
-        if not page.has_more:
-            return profiles
-        after = page.last_id
 
 
 def _given(

@@ -32,10 +32,16 @@ class ClientAgents:
         return msgspec.json.decode(self._wire.call("GET", _path(id)), type=Profile)
 
     def list(
-        self, *, limit: int = 20, after: str | None = None, before: str | None = None, order: str = "desc"
+        self,
+        *,
+        limit: int = 20,
+        after: str | None = None,
+        before: str | None = None,
+        order: str = "desc",
+        name: str | None = None,
     ) -> Listed[Profile]:
         """See `Agents.list`."""
-        asked = {"limit": limit, "after": after, "before": before, "order": order}
+        asked = {"limit": limit, "after": after, "before": before, "order": order, "name": name}
         return msgspec.json.decode(self._wire.call("GET", AT, query=query_of(asked)), type=Listed[Profile])
 
     def update(self, id: str, change: ProfileChange | Mapping[str, Any]) -> Profile:

@@ -139,15 +139,22 @@ class Agents:
         return shown(await self._read(lambda c: self._seen(c, id)))
 
     async def list(
-        self, *, limit: int = 20, after: str | None = None, before: str | None = None, order: str = "desc"
+        self,
+        *,
+        limit: int = 20,
+        after: str | None = None,
+        before: str | None = None,
+        order: str = "desc",
+        name: str | None = None,
     ) -> Listed[Profile]:
-        """One page of the agents, newest first unless `order` is `asc`. Those of the configuration count as the oldest.
+        """One page of the agents, or of those with this name, newest first unless `order` is `asc`. Those of the
+        configuration count as the oldest.
 
         Raises:
             InvalidInput: a field is wrong, or the cursor names no agent.
         """
         check_page(limit, order, MAX_PAGE)
-        backwards, where = before is not None, self._condition()
+        backwards, where = before is not None, self._condition(name)
         down = (order == "desc") != backwards
 
         def read(c: Connection) -> tuple[list[tuple[int, Profile]], bool]:
@@ -161,7 +168,8 @@ class Agents:
             numbered += [
                 entry
                 for entry in self._fixed.values()
-                if cursor is None or (entry[0] < cursor if down else entry[0] > cursor)
+                if (name is None or entry[1].name == name)
+                and (cursor is None or (entry[0] < cursor if down else entry[0] > cursor))
             ]
             return numbered, more
 
@@ -232,10 +240,15 @@ class Agents:
 
     # --- rows --------------------------------------------------------------------------------------
 
-    def _condition(self) -> tuple[str, Sequence[Any]]:
+    def _condition(self, name: str | None) -> tuple[str, Sequence[Any]]:
+        """The condition for agents that the subject sees, of this name if one is given, and its parameters."""
+        if name is not None and not nameable(name):
+            return "FALSE", ()
+        named = "TRUE" if name is None else "a.name = ?"
+        params = [] if name is None else [name]
         if sees_all(self.subject):
-            return "TRUE", ()
-        return "(a.user_id IS NULL OR a.user_id = ?)", [self.subject.user_id]
+            return named, params
+        return f"{named} AND (a.user_id IS NULL OR a.user_id = ?)", [*params, self.subject.user_id]
 
     def _row(self, c: Connection, id_: str) -> AgentRow | None:
         row = c.one("get_agent", [self._tenant, id_]) if nameable(id_) else None
@@ -280,9 +293,11 @@ class Agents:
 
     def _called(self, c: Connection, name: str) -> Sequence[Profile]:
         """The first two agents of this name, which is enough to detect several."""
-        where, params = self._condition()
-        select = f"SELECT {COLUMNS} FROM agents a WHERE a.tenant_id = ? AND a.name = ? AND {where} LIMIT 2"
-        rows = c.select(select, [self._tenant, name, *params]) if nameable(name) else []
+        where, params = self._condition(name)
+        rows = c.select(
+            f"SELECT {COLUMNS} FROM agents a WHERE a.tenant_id = ? AND {where} LIMIT 2",
+            [self._tenant, *params],
+        )
         fixed = [profile for _, profile in self._fixed.values() if profile.name == name]
         return [*fixed, *(value_of(AgentRow._make(row)) for row in rows)]
 

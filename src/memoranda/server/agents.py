@@ -16,7 +16,7 @@ async def create(call: Call[wire.NewAgentBody, None]) -> Profile:
 async def page(call: Call[None, wire.AgentsQuery]) -> wire.AgentPage:
     query = call.query
     listed = await call.agents.list(
-        limit=query.limit, after=query.after, before=query.before, order=query.order
+        limit=query.limit, after=query.after, before=query.before, order=query.order, name=query.name
     )
     return wire.AgentPage(
         data=listed.data, first_id=listed.first_id, last_id=listed.last_id, has_more=listed.has_more

@@ -29,12 +29,13 @@ class NewAgentBody(NewProfile, kw_only=True):
 
 
 class AgentsQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A page of agents."""
+    """A page of agents, or of those with exactly this name."""
 
     limit: Limit = 20
     after: str | None = None
     before: str | None = None
     order: Literal["asc", "desc"] = "desc"
+    name: str | None = None
 
 
 class AgentPage(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
