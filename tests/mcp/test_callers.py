@@ -79,6 +79,8 @@ def test_stores_are_found_by_name_behind_a_hundred_newer_ones(product: BlockingM
     newest = product.portal.call(documents.newest_stores(caller(product)))
     assert len(newest) == 100
     assert oldest.id not in [store.id for store in newest]
+    shown = product.portal.call(documents.list_stores(caller(product), documents.ListStores()))
+    assert ([store.id for store in shown.stores], shown.omitted) == ([store.id for store in newest], 2)
     with pytest.raises(
         InvalidInput, match=r"'cookbook' is no store here; use one of: store 100, .+ and 82 more"
     ):

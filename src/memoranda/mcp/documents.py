@@ -165,14 +165,15 @@ class Store(msgspec.Struct, kw_only=True):
 
 
 class ListStoresResult(msgspec.Struct, kw_only=True):
-    """The stores that can be searched, newest first, at most 100."""
+    """The newest stores that can be searched, at most 100; `omitted` are older."""
 
     stores: list[Store]
+    omitted: int
 
 
 async def list_stores(caller: Caller, asked: ListStores) -> ListStoresResult:
     """List vector stores."""
-    stores = await newest_stores(caller)
+    stores = [store async for store in _stores(caller)]
     return ListStoresResult(
         stores=[
             Store(
@@ -181,8 +182,9 @@ async def list_stores(caller: Caller, asked: ListStores) -> ListStoresResult:
                 description=store.description,
                 files=store.file_counts.completed,
             )
-            for store in stores
-        ]
+            for store in stores[:MAX_STORES]
+        ],
+        omitted=max(0, len(stores) - MAX_STORES),
     )
 
 
