@@ -6,6 +6,7 @@ import asyncio
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from memoranda.integrations.langchain import (
     MemorandaRetriever,
     MemorandaVectorStore,
 )
+from support.server_process import Process
 
 from .conftest import QUICK
 
@@ -298,6 +300,41 @@ def test_a_lower_limit_of_metadata_is_named() -> None:
         with pytest.raises(InvalidInput, match=r"key_value_pairs: .*1000 bytes.*limits\.max_metadata_bytes"):
             store.mset([("a", bytes(2_000)), ("b", b"")])
         assert store.mget(["a", "b"]) == [bytes(500), None]
+
+
+@pytest.fixture(params=["folder", pytest.param("server", marks=pytest.mark.slow)])
+def limited(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
+    """A product that takes little in one request: a folder, and a server."""
+    if request.param == "folder":
+        with memoranda.open(":memory:", embedder=QUICK, limits={"max_batch": 7}) as opened:
+            yield opened
+        return
+    started = Process(tmp_path / "data", {"server": {"max_body_bytes": 120_000}})
+    with Client(started.url) as client:
+        yield client
+    started.end()
+
+
+def test_values_are_stored_where_a_request_takes_few(limited: Any) -> None:
+    store = MemorandaByteStore(limited)
+    values = {f"key {n:02}": bytes([n]) * 30_000 for n in range(20)} | {"large": bytes(range(250)) * 2_000}
+    for _ in range(2):
+        store.mset(list(values.items()))
+        assert store.mget(list(values)) == list(values.values())
+        assert list(store.yield_keys()) == list(values)
+    memories = limited if isinstance(limited, Client) else limited.memories
+    assert memories.count(kinds=["item"]) == 20 + 1 + 13, "no part of an old value is left"
+
+
+def test_new_values_that_fit_a_request_are_stored_all_or_none() -> None:
+    limits = {"max_batch": 3, "max_metadata_bytes": 1_000}
+    with memoranda.open(":memory:", embedder=QUICK, limits=limits) as opened:
+        store = MemorandaByteStore(opened)
+        for count in (2, 3):
+            values = [(f"{n}", b"") for n in range(count)]
+            with pytest.raises(InvalidInput, match="key_value_pairs"):
+                store.mset([*values[1:], ("large", bytes(2_000))])
+            assert list(store.yield_keys()) == []
 
 
 def test_keys_are_yielded_while_they_are_deleted(folder: Any) -> None:

@@ -61,6 +61,13 @@ async def test_items_are_kept_exactly_and_in_order(product: Any) -> None:
     assert await limited.get_items() == ITEMS[-1:]
 
 
+async def test_items_are_kept_in_order_where_a_batch_takes_few() -> None:
+    async with await memoranda.Memoranda.open(":memory:", embedder=QUICK, limits={"max_batch": 2}) as opened:
+        session = MemorandaSession(opened, "chat")
+        await session.add_items(ITEMS)
+        assert json.dumps(await session.get_items()) == json.dumps(ITEMS)
+
+
 async def test_the_last_item_is_popped_once(product: Any) -> None:
     session = MemorandaSession(product, "pop")
     await session.add_items(ITEMS)

@@ -46,7 +46,7 @@ class SavedWrite(msgspec.Struct, array_like=True, frozen=True):
 class MemorandaSaver(BaseCheckpointSaver[int]):
     """LangGraph's checkpointer in a folder or on a server of Memoranda.
 
-    A checkpoint is stored by LangGraph's serializer, in one transaction up to 40 MB, and is there when `put` returns,
+    A checkpoint is stored by LangGraph's serializer, in one transaction up to 10 MB, and is there when `put` returns,
     also after a crash. A thread is the scope `session:THREAD_ID`, whose forgetting erases it; no search finds it. The
     threads belong to the tenant of the product's subject; `name` keeps several checkpointers in one tenant apart. The
     async methods run in worker threads. Thread-safe.
