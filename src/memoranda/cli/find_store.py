@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from memoranda.cli.invocation import all_rows
 from memoranda.cli.output import plain
 from memoranda.cli.product import Knowledge
 from memoranda.cli.usage_errors import not_found_fix
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.knowledge.values import VectorStore
-
-PAGE = 100
 
 
 def find_store(knowledge: Knowledge, name: str) -> VectorStore:
@@ -44,11 +43,4 @@ def find_store_or_none(knowledge: Knowledge, name: str) -> VectorStore | None:
 
 def all_stores(knowledge: Knowledge) -> list[VectorStore]:
     """Return all vector stores, newest first."""
-    stores: list[VectorStore] = []
-    after = None
-    while True:
-        page = knowledge.stores.list(limit=PAGE, after=after)
-        stores += page.data
-        if not page.has_more:
-            return stores
-        after = page.last_id
+    return list(all_rows(knowledge.stores.list))

@@ -4,7 +4,7 @@ that select memories."""
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
 from functools import cached_property, wraps
 from types import TracebackType
@@ -26,6 +26,8 @@ from memoranda.cli.product import (
 from memoranda.config.sections import Config
 
 Row = TypeVar("Row", covariant=True)
+PAGE = 100
+"""Rows of one page of a list that is read whole."""
 
 
 class Page(Protocol[Row]):
@@ -37,6 +39,17 @@ class Page(Protocol[Row]):
     def has_more(self) -> bool: ...
     @property
     def last_id(self) -> str | None: ...
+
+
+def all_rows(list_page: Callable[..., Page[Row]], *args: Any, **fields: Any) -> Iterator[Row]:
+    """Yield the rows of every page of a list; `list_page` takes the arguments, `limit` and `after`."""
+    after = None
+    while True:
+        page = list_page(*args, limit=PAGE, after=after, **fields)
+        yield from page.data
+        if not page.has_more:
+            return
+        after = page.last_id
 
 
 class Invocation:

@@ -9,14 +9,13 @@ import typer
 
 from memoranda.cli.find_store import all_stores, find_store
 from memoranda.cli.groups import group
-from memoranda.cli.invocation import Invocation, common_options
+from memoranda.cli.invocation import Invocation, all_rows, common_options
 from memoranda.cli.output import fields_text, plain, say, short_path
 from memoranda.cli.product import Knowledge
 from memoranda.errors import InvalidInput
 from memoranda.knowledge.checks import days_of
 from memoranda.knowledge.values import FileState, Sharing, StoreChange, StoreFile, VectorStore
 
-PAGE = 100
 Store = Annotated[str, typer.Argument(metavar="ID|NAME", help="The vector store.")]
 File = Annotated[str, typer.Argument(metavar="FILE", help="The id of a file in it.")]
 
@@ -192,14 +191,8 @@ def delete(
 
 
 def files_of(knowledge: Knowledge, store_id: str, state: FileState | None = None) -> Iterator[StoreFile]:
-    """Yield the files of a vector store, oldest first."""
-    after = None
-    while True:
-        page = knowledge.stores.files(store_id, limit=PAGE, after=after, order="asc", state=state)
-        yield from page.data
-        if not page.has_more:
-            return
-        after = page.last_id
+    """Return the files of a vector store, oldest first."""
+    return all_rows(knowledge.stores.files, store_id, order="asc", state=state)
 
 
 def store_line(store: VectorStore) -> str:
