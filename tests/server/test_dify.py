@@ -60,6 +60,16 @@ def test_a_store_is_found_by_id_and_by_name(stocked: Any) -> None:
     assert first["metadata"]["vector_store_id"] == stocked.store
 
 
+def test_a_store_that_has_expired_has_no_name(stocked: Any) -> None:
+    made = {"name": "papers", "expires_after": {"anchor": "last_active_at", "days": 1}}
+    id_ = stocked.request("POST", "/v1/vector_stores", key="key-admin", json=made).json()["id"]
+    assert "2 vector stores" in retrieve(stocked, 400)["error_msg"]
+    sql = "UPDATE vector_stores SET last_active_at = last_active_at - 86400000000 WHERE id = ? RETURNING 1"
+    stocked.memoranda.core.store.db.write(lambda c: c.select(sql, [id_])).result()
+    assert retrieve(stocked)["records"][0]["metadata"]["vector_store_id"] == stocked.store
+    stocked.request("DELETE", f"/v1/vector_stores/{id_}", key="key-admin")
+
+
 def test_the_setting_bounds_the_records(stocked: Any) -> None:
     asked = {"top_k": 1, "score_threshold": 0.0}
     assert len(retrieve(stocked, retrieval_setting=asked)["records"]) == 1

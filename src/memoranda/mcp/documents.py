@@ -15,6 +15,7 @@ from memoranda.knowledge.values import Passages, VectorStore
 from memoranda.mcp.caller import Caller
 from memoranda.mcp.remembering import MOST, MaxTokens, Text, within
 from memoranda.mcp.tool import Tool
+from memoranda.store.paging import all_rows
 from memoranda.types import says
 
 PAGE = 100
@@ -141,14 +142,9 @@ async def named_stores(caller: Caller, names: Sequence[str]) -> list[VectorStore
 
 async def _stores(caller: Caller) -> AsyncIterator[VectorStore]:
     """Yield the stores that the caller sees and that have not expired, newest first."""
-    after: str | None = None
-    more = True
-    while more:
-        page = await caller.knowledge.stores.list(limit=PAGE, after=after)
-        for store in page.data:
-            if store.status != "expired":
-                yield store
-        after, more = page.last_id, page.has_more
+    async for store in all_rows(caller.knowledge.stores.list, PAGE):
+        if store.status != "expired":
+            yield store
 
 
 class ListStores(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

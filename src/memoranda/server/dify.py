@@ -12,6 +12,7 @@ from memoranda.knowledge import Knowledge
 from memoranda.knowledge.values import Passage, PassageQuery
 from memoranda.server.errors import ErrorEnvelope, Problem
 from memoranda.server.route import Api, Call, Route
+from memoranda.store.paging import all_rows
 from memoranda.types import Question
 
 Operator = Literal[
@@ -135,24 +136,18 @@ async def retrieve(call: Call[RetrievalBody, None]) -> Retrieval:
 
 
 async def store_named(knowledge: Knowledge, name: str) -> str:
-    """The id of the vector store with this id, else with this name.
+    """The id of the vector store with this id, else of the one with this name that has not expired.
 
     Raises:
         NotFound: there is none for this subject.
         InvalidInput: several have the name.
     """
-    named: list[str] = []
-    after: str | None = None
     try:
         return (await knowledge.stores.get(name)).id
     except NotFound:
         pass
-    while True:
-        stores = await knowledge.stores.list(limit=PAGE, after=after)
-        named += [store.id for store in stores.data if store.name == name]
-        if not stores.has_more:
-            break
-        after = stores.last_id
+    stores = all_rows(knowledge.stores.list, PAGE)
+    named = [store.id async for store in stores if store.name == name and store.status != "expired"]
     if len(named) > 1:
         raise InvalidInput("knowledge_id", f"is the name of {len(named)} vector stores; send an id")
     if not named:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -73,6 +73,17 @@ def cursors(
             )
         seqs.append(seq)
     return seqs[0], seqs[1]
+
+
+async def all_rows(list_page: Callable[..., Awaitable[Listed[T]]], limit: int) -> AsyncIterator[T]:
+    """Yield the rows of every page of a listing, `limit` a page."""
+    after: str | None = None
+    more = True
+    while more:
+        listed = await list_page(limit=limit, after=after)
+        for row in listed.data:
+            yield row
+        after, more = listed.last_id, listed.has_more
 
 
 def leave_place(c: Connection, subject: Subject, of: str, id_: str, seq: int) -> None:
