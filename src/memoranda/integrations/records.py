@@ -79,9 +79,8 @@ class Records:
 
     def put(self, records: Iterable[Record]) -> None:
         """Writes records, each in the place of the one with its id, if there is one. A reader sees the old one or
-        the new one.
-        New records that fit 250 memories (10 MB), `limits.max_batch` and `server.max_body_bytes` are written all or
-        none. No two may have the same id.
+        the new one. New records that fit 250 memories (10 MB), `limits.max_batch` and `server.max_body_bytes` are
+        written all or none. No two may have the same id.
 
         Raises:
             InvalidInput: names the field and the fix; records before it may be written.
