@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -16,13 +16,13 @@ import numpy as np
 from memoranda.clock import now_micros
 from memoranda.errors import Conflict, InvalidInput, MemorandaError
 from memoranda.filters import Filter
+from memoranda.memories.copies import copy_of, link_copies
 from memoranda.memories.export_files import read_lines
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
-from memoranda.store.ids import listed
 from memoranda.store.ingest import Ingest
 from memoranda.store.listing import scan
-from memoranda.store.rows import CONTEXT, ITEM, Record, context_of, linked_to, refs_of, to_memory
+from memoranda.store.rows import ITEM, Record, scope_ids, to_memory
 from memoranda.store.store import Store
 from memoranda.store.validation import (
     GIVEN,
@@ -145,7 +145,7 @@ def archived_line(row: Record, vectors: list[Vector] | None) -> dict[str, Any]:
 def _own_key(row: Record) -> str:
     """Return the dedup key of the scope and text of a row."""
     occurred = row.occurred_at if row.dated else None
-    return dedup_key(row.kind, _scope(row), row.role, occurred, row.content_hash, row.id)
+    return dedup_key(row.kind, scope_ids(row), row.role, occurred, row.content_hash, row.id)
 
 
 async def take(
@@ -365,7 +365,7 @@ def _without_conflicts(
     for candidate in batch:
         other = existing.get(candidate.row.id)
         if moved and other is not None and candidate.row.kind != ITEM and _elsewhere(candidate.row, other):
-            free.append(_copy(candidate))
+            free.append(copy_of(candidate))
             continue
         if other is not None and _is_same(candidate.row, other):
             candidate.row = candidate.row._replace(dedup_key=other.dedup_key)
@@ -376,87 +376,16 @@ def _without_conflicts(
         keys[candidate.row.id] = candidate.row.dedup_key
         free.append(candidate)
     if moved:
-        _link_copies(store, tenant, free)
+        link_copies(store, tenant, free)
     return free
 
 
 def _elsewhere(row: Record, other: Record) -> bool:
     """Return True if both have the same text, in two scopes."""
-    return row.content_hash == other.content_hash and _scope(row) != _scope(other)
+    return row.content_hash == other.content_hash and scope_ids(row) != scope_ids(other)
 
 
 def _is_same(row: Record, other: Record) -> bool:
     """Return True if both have the same kind, text and scope. The key of a message in the log is not that of its
     line."""
-    return (row.kind, row.content_hash, _scope(row)) == (other.kind, other.content_hash, _scope(other))
-
-
-def _scope(row: Record) -> tuple[str | None, ...]:
-    return row.user_id, row.agent_id, row.channel_id, row.session_id
-
-
-def _copy(original: Draft) -> Draft:
-    """Return the draft under an id of its own, see `_copy_id`."""
-    row = original.row
-    scope = _scope(row)
-    id_ = _copy_id(row.id, scope)
-    occurred = row.occurred_at if row.dated else None
-    key = dedup_key(row.kind, scope, row.role, occurred, row.content_hash, id_)
-    original.row = row._replace(id=id_, dedup_key=key)
-    return original
-
-
-def _copy_id(id_: str, scope: tuple[str | None, ...]) -> str:
-    """Return the id of the copy of a memory in another scope, which is deterministic."""
-    return f"mem_{digest(id_, compact_json(scope))[:25]}"
-
-
-def _link_copies(store: Store, tenant: str, drafts: Sequence[Draft]) -> None:
-    """Let links to memories of another scope name their copies in this one. The versions of a fact always do: a later
-    line may be the copy, and without one the fact stays superseded. Sources do if the copy is stored or in `drafts`."""
-    originals = store.by_id(tenant, sorted({id_ for item in drafts for id_ in _versions(item.row)}))
-    copies = {_copy_id(ref, _scope(item.row)) for item in drafts for ref in linked_to(item.row)}
-    stored = store.db.read(lambda c: c.all("memories_by_id", [tenant, listed(sorted(copies))]), tenant)
-    here = {item.row.id for item in drafts} | {id_ for id_, _, _ in stored}
-    for item in drafts:
-        scope = _scope(item.row)
-        names = {
-            id_: _copy_id(id_, scope)
-            for id_ in _versions(item.row)
-            if id_ in originals and originals[id_].kind != ITEM and _scope(originals[id_]) != scope
-        }
-        names |= {ref: copy for ref in linked_to(item.row) if (copy := _copy_id(ref, scope)) in here}
-        if names:
-            item.row = _renamed(item.row, names)
-
-
-def _versions(row: Record) -> Iterator[str]:
-    """Yield the ids of other versions of a fact and of its parts; see `facts.versions`."""
-    if row.superseded_by is not None:
-        yield row.superseded_by
-    for ids in _lists(row, msgspec.json.decode(row.metadata)):
-        yield from (id_ for id_ in ids if isinstance(id_, str))
-
-
-def _lists(row: Record, metadata: dict[str, Any]) -> Iterator[list[Any]]:
-    """Yield the lists of ids of versions and parts in the metadata of a fact."""
-    changes = metadata.get("changes")
-    entries = changes if isinstance(changes, list) else []
-    changed = [entry.get("ids") for entry in entries if isinstance(entry, dict)]
-    for ids in (metadata.get("consolidates"), *changed):
-        if row.kind == "fact" and isinstance(ids, list):
-            yield ids
-
-
-def _renamed(row: Record, names: Mapping[str, str]) -> Record:
-    """Return the row with other ids in its links."""
-    metadata = msgspec.json.decode(row.metadata)
-    context = metadata.get(CONTEXT)
-    lists = [*_lists(row, metadata), *([context] if context_of(row) else [])]
-    for ids in lists:
-        ids[:] = [names.get(id_, id_) if isinstance(id_, str) else id_ for id_ in ids]
-    return row._replace(
-        superseded_by=names.get(row.superseded_by or "", row.superseded_by),
-        source_refs=compact_json([names.get(ref, ref) for ref in refs_of(row)]),
-        metadata=compact_json(metadata) if lists else row.metadata,
-    )
+    return (row.kind, row.content_hash, scope_ids(row)) == (other.kind, other.content_hash, scope_ids(other))

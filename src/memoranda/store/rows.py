@@ -106,6 +106,11 @@ def _maybe(value: int | None) -> datetime | None:
     return None if value is None else moment(value)
 
 
+def scope_ids(row: Record) -> tuple[str | None, ...]:
+    """Return the ids of the row's scope: user, agent, channel and session."""
+    return row.user_id, row.agent_id, row.channel_id, row.session_id
+
+
 def scope_of(row: Record) -> str:
     """Return the narrowest scope of the row."""
     if row.session_id is not None:
