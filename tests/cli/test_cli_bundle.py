@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -138,9 +139,23 @@ def test_a_bundle_that_ends_in_the_middle_is_not_there(tmp_path: Path) -> None:
         yield b'{"memoranda_export": 1}\n'
         raise ConnectionError("the server is gone")
 
-    with pytest.raises((StorageError, ConnectionError)):
+    with pytest.raises(ConnectionError):
         write_bundle(tmp_path / "new.mem", lines())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_goes_while_a_bundle_is_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "drive").mkdir()
+
+    def lines() -> Iterator[bytes]:
+        yield b'{"memoranda_export": 1}\n'
+        shutil.rmtree(tmp_path / "drive")
+        with memoranda.open(":memory:", embedder={"url": "hash:16"}) as r:
+            r.memories.add("Ada lives in Rome")
+            yield from [*r.memories.export()][1:]
+
+    with pytest.raises(StorageError, match=r"new\.mem could not be written .* must exist and be writable"):
+        write_bundle(tmp_path / "drive" / "new.mem", lines())
 
 
 def test_a_fact_whose_change_was_undone_is_left_out(tmp_path: Path, empty_folder: Path) -> None:

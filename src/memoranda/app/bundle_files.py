@@ -74,25 +74,34 @@ def write_bundle(path: Path, lines: Iterable[bytes]) -> Bundled:
     Raises:
         InvalidInput: a file, or a folder with content, is there.
         StorageError: the folder cannot be written.
+        Whatever `lines` raises; nothing is written then.
     """
     check_free(path)
     with _new_folder(path) as folder:
-        return _Writer(folder).write(lines)
+        return _Writer(folder, path).write(lines)
 
 
 @contextmanager
 def _new_folder(path: Path) -> Iterator[Path]:
     """Yield a new folder that becomes `path` if nothing is raised."""
-    try:
+    with _writes(path):
         folder = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
-        try:
-            yield folder
+    try:
+        yield folder
+        with _writes(path):
             if path.is_dir():
                 path.rmdir()
             folder.rename(path)
-        except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+@contextmanager
+def _writes(path: Path) -> Iterator[None]:
+    """Raise a StorageError where the bundle at `path` cannot be written."""
+    try:
+        yield
     except OSError as exc:
         fix = f"the folder {path.parent} must exist and be writable; create it, or give another path"
         raise StorageError(f"{path} could not be written ({exc.strerror}): {fix}") from exc
@@ -127,10 +136,11 @@ class _Stream:
 
 
 class _Writer:
-    """Writes memories as records, and the manifest over them."""
+    """Writes memories as records, and the manifest over them, to a folder that becomes `path`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, path: Path) -> None:
         self._folder = folder
+        self._path = path
         self._streams: dict[str, _Stream] = {}
         self._contexts: dict[str, datetime] = {}
         self._times: list[datetime] = []
@@ -139,18 +149,19 @@ class _Writer:
     def write(self, lines: Iterable[bytes]) -> Bundled:
         """Write the whole bundle."""
         done = Bundled()
-        (self._folder / ITEMS).mkdir()
+        with _writes(self._path):
+            (self._folder / ITEMS).mkdir()
         try:
             for raw in islice(lines, 1, None):  # the first line is the header
-                self._add(msgspec.json.decode(raw, type=Memory), done)
-            for scope, since in self._contexts.items():
-                self._stream("context").write(
-                    {"id": scope, "label": scope, "archived": False, "createdAt": _stamp(since)}
-                )
+                memory = msgspec.json.decode(raw, type=Memory)
+                with _writes(self._path):
+                    self._add(memory, done)
+            with _writes(self._path):
+                self._end()
         finally:
-            for stream in self._streams.values():
-                stream.close()
-        self._end()
+            with _writes(self._path):
+                for stream in self._streams.values():
+                    stream.close()
         return done
 
     def _add(self, memory: Memory, done: Bundled) -> None:
@@ -177,6 +188,11 @@ class _Writer:
         return self._streams[kind]
 
     def _end(self) -> None:
+        """Write the contexts, the sums and the manifest."""
+        for scope, since in self._contexts.items():
+            self._stream("context").write(
+                {"id": scope, "label": scope, "archived": False, "createdAt": _stamp(since)}
+            )
         streams = {f"{ITEMS}/{kind}.jsonl": each for kind, each in sorted(self._streams.items())}
         sums = "".join(f"{each.sha256}  {file}\n" for file, each in streams.items()).encode()
         (self._folder / SUMS).write_bytes(sums)
