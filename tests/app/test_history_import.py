@@ -20,6 +20,7 @@ from memoranda.app.blocking import BlockingMemoranda
 from memoranda.app.history_import import BATCH, ImportOptions, Observe, Write, importing, run
 from memoranda.app.history_report import HistoryImported, Stored
 from memoranda.errors import InvalidInput
+from memoranda.store.steps import CHARS
 from memoranda.types import Memory
 from support.exports import SAMPLES, Sample, chatgpt_conversation, chatgpt_node, jsonl, packed, write
 
@@ -97,6 +98,20 @@ def test_a_dry_run_reports_what_the_import_reports(rc: BlockingMemoranda, tmp_pa
         tallies = done.imported.values()
         assert done.failed or any(tally.ended for tally in tallies)
         assert path == chats["more"] or all(tally.created or tally.ended for tally in tallies)
+
+
+def test_a_dry_run_takes_the_steps_of_the_import(rc: BlockingMemoranda, tmp_path: Path) -> None:
+    """Other writes wait for the end of each, and each knows what those before it would have stored."""
+    changes = rc.inner.core.store.db.holds.changes["app"]
+    notes = {f"{n:02}.md": f"{n % 28} {'x' * 10 * CHARS}" for n in range(30)}
+    nodes = [chatgpt_node(f"m{n}", f"m{n - 1}" if n else None, "user", f"Text {n}") for n in range(150)]
+    chats = {"conversations.json": json.dumps([chatgpt_conversation("c", nodes, "m149")])}
+    for name, files in (("vault", notes), ("chats", chats)):
+        path = packed(files, "folder", tmp_path / name)
+        before = sum(changes.spread().counts)
+        dry = rc.import_history(path, dry_run=True)
+        assert sum(changes.spread().counts) - before == 2
+        assert dry.imported == rc.import_history(path).imported
 
 
 @pytest.mark.parametrize("source", ["zep", "mem0"])

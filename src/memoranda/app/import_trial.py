@@ -1,8 +1,11 @@
-"""The dry run of an import into a folder: each write is made in a transaction that is rolled back."""
+"""The dry run of an import into a folder: each write is made in transactions that are rolled back, as long as those of
+the import."""
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from memoranda.app.history_import import Add, Observe, new_ends
@@ -12,6 +15,7 @@ from memoranda.memories.memories import Memories
 from memoranda.sessions.sessions import Sessions
 from memoranda.store.core import Core
 from memoranda.store.rows import to_memory
+from memoranda.store.steps import DRAFTS, parted
 from memoranda.store.transaction import Writing
 from memoranda.text.hashing import digest
 from memoranda.types import Added
@@ -44,35 +48,37 @@ class Trial:
 
     async def _observe(self, write: Observe) -> Sequence[Stored]:
         ready = await self._sessions.prepare(write.messages, **write.place)
-        rows = [row for _, logged in await self._tried(ready.write) for row in logged.rows]
-        texts = {row.key: digest(row.content) for row, created in rows if created}
-        for key, text in texts.items():
-            if self._keys.get(key, text) != text:
-                raise Conflict("id: already names another text")
-        stored: list[Stored] = [
-            "created" if created and row.key not in self._keys else "present" for row, created in rows
-        ]
-        self._keys |= texts
+        known = ChainMap({}, self._keys)
+        stored: list[Stored] = []
+        for some in ready.steps(self._core.config.sessions.batch_size):
+            for row, created in [row for _, logged in await self._tried(some.write) for row in logged.rows]:
+                stored.append("created" if created and row.key not in known else "present")
+                text = digest(row.content)
+                if created and known.setdefault(row.key, text) != text:
+                    raise Conflict("id: already names another text")
+        self._keys |= known.maps[0]
         return stored
 
     async def _add(self, write: Add) -> Sequence[Stored]:
-        drafts = self._memories.prepare(write.memories)
-        outcomes = await self._tried(lambda w: w.insert(drafts))
-        created = {each.row.dedup_key: each.row.id for each in outcomes if each.created}
-        fresh = {key: id_ for key, id_ in created.items() if key not in self._keys}
-        if not self._ids.isdisjoint(fresh.values()):
-            raise Conflict("id: already names another text")
-        stored: list[Stored] = [
-            "created" if each.created and each.row.dedup_key in fresh else "present" for each in outcomes
-        ]
-        added = [
-            Added(memory=to_memory(each.row), created=each.created, embedded=each.embedded)
-            for each in outcomes
-        ]
+        known, ids = ChainMap({}, self._keys), set[str]()
+        stored: list[Stored] = []
+        added: list[Added] = []
+        for some in parted(self._memories.prepare(write.memories), self._core.store.weight, DRAFTS):
+            for each in await self._tried(partial(Writing.insert, drafts=some)):
+                key, id_ = each.row.dedup_key, each.row.id
+                fresh = each.created and key not in known
+                if fresh and (id_ in self._ids or id_ in ids):
+                    raise Conflict("id: already names another text")
+                if fresh:
+                    known[key] = id_
+                    ids.add(id_)
+                stored.append("created" if fresh else "present")
+                memory = to_memory(each.row)
+                added.append(Added(memory=memory, created=each.created, embedded=each.embedded))
         for place in new_ends(write.memories, added):
             stored[place] = "ended"
-        self._keys |= fresh
-        self._ids |= {*fresh.values()}
+        self._keys |= known.maps[0]
+        self._ids |= ids
         return stored
 
     async def _tried(self, work: Callable[[Writing], T]) -> T:
