@@ -16,7 +16,7 @@ import pytest
 import memoranda
 from memoranda.app.bundle_files import write_bundle
 from memoranda.client import Client
-from memoranda.errors import StorageError
+from memoranda.errors import Conflict, StorageError
 from memoranda.types import KINDS, Memory
 from support.exports import jsonl
 
@@ -101,6 +101,36 @@ def test_an_import_into_the_folder_of_origin_changes_nothing(run: Any, filled: P
     assert "fact                 2: 0 new, 2 were there already" in done.stdout
     assert "not imported         1  message: is stored already" in done.stdout
     assert all_of(filled) == before
+
+
+def test_summaries_and_consolidated_facts_are_present_where_they_were_written(
+    run: Any, empty_folder: Path, tmp_path: Path
+) -> None:
+    """Their keys are not those of their texts: they are known by their ids, kinds, texts and scopes."""
+    alike = [
+        "The project antwort uses Postgres",
+        "The project antwort uses Postgres in production",
+        "In production, the project antwort utilizes Postgres.",
+    ]
+    with memoranda.open(empty_folder) as r:
+        r.sessions.observe("Hello", session_id="s", user_id="ada")
+        r.sessions.save_summary("s", "Ada greets.")
+        facts = [{"content": text, "kind": "fact", "user_id": "ada", "occurred_at": AT} for text in alike]
+        r.memories.import_from(jsonl({"memoranda_export": 1}, *facts).encode().splitlines())
+        assert r.facts.consolidate().merged != []
+    before = all_of(empty_folder)
+    run("export", "-o", "all.mem", "--kind", "session_summary", "--kind", "fact")
+    for options in (("--dry-run",), ()):
+        done = run("import", "all.mem", *options)
+        assert done.exit_code == 0
+        assert "session_summary         1: 0 new, 1 were there already" in done.stdout
+        assert "fact                 4: 0 new, 4 were there already" in done.stdout
+    assert all_of(empty_folder) == before
+    with memoranda.open(empty_folder) as r:
+        summary = r.memories.list(kinds=["session_summary"]).data[0]
+        for text, scope in (("Ada greets.", {}), ("Ada left.", {"user_id": "ada", "session_id": "s"})):
+            with pytest.raises(Conflict):
+                r.memories.add(text, kind="session_summary", id=summary.id, **scope)
 
 
 @pytest.mark.usefixtures("filled")

@@ -22,7 +22,7 @@ from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.ingest import Ingest
 from memoranda.store.listing import scan
-from memoranda.store.rows import ITEM, Record, scope_ids, to_memory
+from memoranda.store.rows import ITEM, Record, is_same, scope_ids, to_memory
 from memoranda.store.store import Store
 from memoranda.store.validation import (
     GIVEN,
@@ -367,7 +367,7 @@ def _without_conflicts(
         if moved and other is not None and candidate.row.kind != ITEM and _elsewhere(candidate.row, other):
             free.append(copy_of(candidate))
             continue
-        if other is not None and _is_same(candidate.row, other):
+        if other is not None and is_same(candidate.row, other):  # the log and summaries have other keys
             candidate.row = candidate.row._replace(dedup_key=other.dedup_key)
         taken = keys.get(candidate.row.id) if other is None else other.dedup_key
         if candidate.named and taken is not None and taken != candidate.row.dedup_key:
@@ -383,9 +383,3 @@ def _without_conflicts(
 def _elsewhere(row: Record, other: Record) -> bool:
     """Return True if both have the same text, in two scopes."""
     return row.content_hash == other.content_hash and scope_ids(row) != scope_ids(other)
-
-
-def _is_same(row: Record, other: Record) -> bool:
-    """Return True if both have the same kind, text and scope. The key of a message in the log is not that of its
-    line."""
-    return (row.kind, row.content_hash, scope_ids(row)) == (other.kind, other.content_hash, scope_ids(other))

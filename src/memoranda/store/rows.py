@@ -111,6 +111,11 @@ def scope_ids(row: Record) -> tuple[str | None, ...]:
     return row.user_id, row.agent_id, row.channel_id, row.session_id
 
 
+def is_same(row: Record, other: Record) -> bool:
+    """Return True if both have the same kind, text and scope."""
+    return (row.kind, row.content_hash, scope_ids(row)) == (other.kind, other.content_hash, scope_ids(other))
+
+
 def scope_of(row: Record) -> str:
     """Return the narrowest scope of the row."""
     if row.session_id is not None:

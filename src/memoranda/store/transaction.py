@@ -13,7 +13,7 @@ from memoranda.errors import Conflict, NotFound
 from memoranda.storage.sql.base import Connection
 from memoranda.store.changes import Applied, Outcome, Put, blob, placed
 from memoranda.store.index_batches import with_vectors
-from memoranda.store.rows import Record, fetch, linked_to, speaker_of
+from memoranda.store.rows import Record, fetch, fetch_ids, is_same, linked_to, speaker_of
 from memoranda.store.validation import Draft
 from memoranda.text.json import compact_json
 
@@ -83,19 +83,12 @@ class Writing:
         """Write drafts. If the text of a draft exists in its scope, the existing row is returned unchanged.
 
         Raises:
-            Conflict: an id given by the caller already names another text.
+            Conflict: see `compared`.
         """
         if not drafts:
             return []
-        known = self._known(drafts)
-        fresh: list[Draft] = []
-        place: dict[str, int] = {}
-        for draft in drafts:
-            key = draft.row.dedup_key
-            if key not in known and key not in place:
-                place[key] = len(fresh)
-                fresh.append(draft)
-        self._check_ids([draft for draft in fresh if draft.named])
+        fresh, known = compared(self.c, self.tenant, drafts)
+        place = {draft.row.dedup_key: at for at, draft in enumerate(fresh)}
         rows = self._insert_rows(fresh) if fresh else []
         existing = fetch(self.c, self.tenant, {seq for seq, _ in known.values()}) if known else {}
         self._revive(drafts, known, existing)
@@ -126,26 +119,12 @@ class Writing:
                 row.seq: row for row in self.mark(archived, lambda row: row._replace(archived_at=None))
             }
 
-    def _known(self, drafts: Sequence[Draft]) -> dict[str, tuple[int, str]]:
-        return known_texts(self.c, self.tenant, drafts)
-
     def waiting(self, seqs: Sequence[int]) -> set[int]:
         """Return those of these rows whose embeddings are pending."""
         if not seqs:
             return set()
         values = [self.tenant, self._spaces.space, compact_json(seqs)]
         return {seq for (seq,) in self.c.all("pending_among", values)}
-
-    def _check_ids(self, named: Sequence[Draft]) -> None:
-        if not named:
-            return
-        ids = [draft.row.id for draft in named]
-        taken = {id_ for id_, _, _ in self.c.all("memories_by_id", [self.tenant, compact_json(ids)])}
-        seen: set[str] = set()
-        for id_ in ids:
-            if id_ in taken or id_ in seen:
-                raise Conflict(f"id: {id_!r} already names another text; update it, or choose another id")
-            seen.add(id_)
 
     def _insert_rows(self, fresh: Sequence[Draft]) -> list[Record]:
         c, tenant, space, applied = self.c, self.tenant, self._spaces.space, self._applied
@@ -342,3 +321,31 @@ def known_texts(c: Connection, tenant: str, drafts: Sequence[Draft]) -> dict[str
     """Return the existing rows with these drafts' texts: (seq, id) by dedup key."""
     keys = compact_json([draft.row.dedup_key for draft in drafts])
     return {key: (seq, id_) for key, seq, id_ in c.all("memories_by_dedup", [tenant, keys])}
+
+
+def compared(
+    c: Connection, tenant: str, drafts: Sequence[Draft]
+) -> tuple[list[Draft], dict[str, tuple[int, str]]]:
+    """Return the drafts that are new, one for each text and scope, and the existing rows of the others: (seq, id) by
+    the dedup key of the draft. Rows whose key is not that of their text and scope, as summaries, exist by their ids.
+
+    Raises:
+        Conflict: an id given by the caller already names another text.
+    """
+    known = known_texts(c, tenant, drafts)
+    fresh: dict[str, Draft] = {}
+    for draft in drafts:
+        if draft.row.dedup_key not in known:
+            fresh.setdefault(draft.row.dedup_key, draft)
+    named = {key: draft.row for key, draft in fresh.items() if draft.named}
+    taken = fetch_ids(c, tenant, [row.id for row in named.values()]) if named else {}
+    seen: set[str] = set()
+    for key, row in named.items():
+        other = taken.get(row.id)
+        if other is not None and row.kind != "message" and is_same(row, other):  # equal messages may be two
+            known[key] = (other.seq, other.id)
+            del fresh[key]
+        elif other is not None or row.id in seen:
+            raise Conflict(f"id: {row.id!r} already names another text; update it, or choose another id")
+        seen.add(row.id)
+    return list(fresh.values()), known
