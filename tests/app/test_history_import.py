@@ -211,6 +211,45 @@ def test_what_is_refused_is_named_and_the_rest_is_stored(rc: BlockingMemoranda, 
     )
 
 
+def chats(*nodes: Any) -> dict[str, str]:
+    return {"conversations.json": json.dumps([chatgpt_conversation("c", [*nodes], nodes[-1]["id"])])}
+
+
+@pytest.mark.parametrize("kind", ["note", "message", "fact"])
+def test_what_is_stored_beside_a_refused_part_is_new(
+    kind: str, rc: BlockingMemoranda, tmp_path: Path
+) -> None:
+    """Where a write takes several steps, and the part belongs to a later one: it is refused before the first."""
+    graph = {"labels": [], "source": "text", "content": "c"}
+    old, new, created = {
+        "note": (
+            {"29.md": "Other"},
+            {f"{n:02}.md": f"{n} {'x' * 10 * CHARS}" for n in range(30)},
+            29,
+        ),
+        "message": (
+            chats(chatgpt_node("m140", None, "user", "Other")),
+            chats(*(chatgpt_node(f"m{n}", f"m{n - 1}" if n else None, "user", f"{n}") for n in range(150))),
+            149,
+        ),
+        "fact": (
+            {"a.json": json.dumps([{**graph, "uuid": "e", "fact": "Ann owns a boat"}])},
+            {
+                "a.json": json.dumps(
+                    [{**graph, "uuid": f"e{n % 20}", "fact": f"Ann owns {n} boats"} for n in range(21)]
+                )
+            },
+            20,
+        ),
+    }[kind]
+    for files in (old, new):
+        path = packed(files, "folder", tmp_path / "export")
+        dry = rc.import_history(path, dry_run=True)
+        done = rc.import_history(path)
+        assert (dry.imported, dry.skipped) == (done.imported, done.skipped)
+    assert (done.imported[kind].created, done.imported[kind].present, done.failed) == (created, 0, 1)
+
+
 def test_a_changed_text_is_left_alone(rc: BlockingMemoranda, tmp_path: Path) -> None:
     vault = packed({"a.md": "one", "b.md": "two"}, "folder", tmp_path / "vault")
     rc.import_history(vault)

@@ -316,14 +316,18 @@ def _where(item: Conversation, message: Message) -> str:
 
 
 def _batches(pieces: Sequence[Piece]) -> Generator[list[Piece], None, None]:
+    """Yield the pieces in batches in which each id occurs once, so that none is refused after a part of it is
+    written."""
     batch: list[Piece] = []
+    ids: set[str] = set()
     size = 0
     for piece in pieces:
-        length = len(piece.fields["content"])
-        if batch and (len(batch) == BATCH or size + length > BATCH_CHARS):
+        id_, length = piece.fields["id"], len(piece.fields["content"])
+        if batch and (len(batch) == BATCH or size + length > BATCH_CHARS or id_ in ids):
             yield batch
-            batch, size = [], 0
+            batch, ids, size = [], set(), 0
         batch.append(piece)
+        ids.add(id_)
         size += length
     if batch:
         yield batch

@@ -89,10 +89,12 @@ class Memories:
         return (await self._store(self._drafts([new])))[0]
 
     async def add_many(self, memories: Iterable[NewMemory | Mapping[str, Any] | str]) -> list[Added]:
-        """Store a batch, in order; return one result each. Nothing is written if one of them is invalid.
+        """Store a batch, in order; return one result each. Nothing is written if one of them is invalid, or has the
+        id of a stored one with another text.
 
         Raises:
             InvalidInput: names the memory by its place, the field and the fix.
+            Conflict: an `id` already names another text.
         """
         return await self._store(self.prepare(memories))
 

@@ -22,6 +22,7 @@ from memoranda.sessions.records import (
     texts_of,
 )
 from memoranda.sessions.values import EXTRACT_JOB, MODES, Mode
+from memoranda.storage.sql.base import Connection
 from memoranda.store.steps import ROWS
 from memoranda.store.transaction import Writing
 from memoranda.store.validation import Draft
@@ -84,7 +85,7 @@ class Log:
         """
         heard, c = self.heard, self.w.c
         first = self.w.draw(len(heard.sayings))  # other writers wait from here on
-        known = self._known()
+        known = known_messages(c, heard.subject, heard.sayings)
         fresh: list[Saying] = []
         for saying in heard.sayings:
             if saying.row.key not in known:
@@ -103,22 +104,6 @@ class Log:
             key = saying.row.key
             self.logged.rows.append((new.get(key) or known[key], new.pop(key, None) is not None))
         return self.logged
-
-    def _known(self) -> dict[str, MessageRow]:
-        """Return the messages that are stored already, by key."""
-        keys = json.dumps([saying.row.key for saying in self.heard.sayings])
-        known = {
-            row[3]: MessageRow._make(row) for row in self.w.c.all("messages_by_key", [self.tenant, keys])
-        }
-        for saying in self.heard.sayings:
-            row = known.get(saying.row.key)
-            if row is None:
-                continue
-            session = session_of(self.w.c, self.tenant, row.session_id)
-            seen = session is None or sees(self.heard.subject, session)
-            if not seen or (saying.named and row.content != saying.row.content):
-                raise Conflict(f"id: {row.id!r} already names another text; update it, or choose another id")
-        return known
 
     # --- sessions ----------------------------------------------------------------------------------
 
@@ -294,3 +279,23 @@ class Log:
             self.closing.jobs.place(self.w.c, self.tenant, JOIN_JOB, payload, dedup_key=row.id)
             self.logged.woken.add(JOIN_JOB)
         return row
+
+
+def known_messages(c: Connection, subject: Subject, sayings: Sequence[Saying]) -> dict[str, MessageRow]:
+    """Return the messages that are stored already, by key.
+
+    Raises:
+        Conflict: an id already names another text, or a message that the subject does not see.
+    """
+    keys = json.dumps([saying.row.key for saying in sayings])
+    rows = [MessageRow._make(row) for row in c.all("messages_by_key", [subject.tenant_id, keys])]
+    known = {row.key: row for row in rows}
+    for saying in sayings:
+        row = known.get(saying.row.key)
+        if row is None:
+            continue
+        session = session_of(c, subject.tenant_id, row.session_id)
+        seen = session is None or sees(subject, session)
+        if not seen or (saying.named and row.content != saying.row.content):
+            raise Conflict(f"id: {row.id!r} already names another text; update it, or choose another id")
+    return known

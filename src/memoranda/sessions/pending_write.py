@@ -11,7 +11,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from memoranda.sessions.closing import Closing, note
-from memoranda.sessions.log import Heard, Log, Logged, Saying
+from memoranda.sessions.log import Heard, Log, Logged, Saying, known_messages
 from memoranda.sessions.message_drafts import Place
 from memoranda.sessions.records import session_of, to_message
 from memoranda.sessions.switches import switches_of
@@ -19,7 +19,7 @@ from memoranda.sessions.values import NEVER, SWITCHED, Mode, Observed, extractio
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.steps import CHARS, parted
-from memoranda.store.transaction import Writing
+from memoranda.store.transaction import Writing, compared
 
 T = TypeVar("T")
 Written = list[tuple[list[int], Logged]]
@@ -40,6 +40,17 @@ class Ready:
         """Yield the messages in parts of so many, of long ones fewer."""
         for some in parted(self._sayings, _weight, size):
             yield Ready(self._core, self._place, some, self._now)
+
+    def check(self, c: Connection) -> None:
+        """Check the ids of messages that take several steps to write.
+
+        Raises:
+            Conflict: an id already names another text.
+        """
+        subject, sayings = self._place.subject, self._sayings
+        known = known_messages(c, subject, sayings)
+        fresh = [saying.draft for saying in sayings if saying.draft and saying.row.key not in known]
+        compared(c, subject.tenant_id, fresh)
 
     def write(self, w: Writing) -> Written:
         """Store the messages; a user's own messages and those for everybody are cut into separate sessions.

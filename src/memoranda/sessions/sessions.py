@@ -76,8 +76,8 @@ class Sessions:
 
         With `session_id` all belong to that session; with `channel_id` alone sessions are cut where the channel was
         silent. `user_id` applies to messages that do not name one. `extraction` says whether facts are extracted
-        (None: as configured). Nothing is stored if one of the messages is invalid; more than the configured batch size
-        are stored in several steps.
+        (None: as configured). Nothing is stored if one of the messages is invalid, or has
+        the id of a stored one with another text; more than the configured batch size are stored in several steps.
 
         Raises:
             InvalidInput: names the message by its place, the field and the fix.
@@ -88,8 +88,11 @@ class Sessions:
             messages, session_id=session_id, channel_id=channel_id, user_id=user_id, agent_id=agent_id,
             extraction=extraction, response_id=response_id,
         )  # fmt: skip
+        steps = list(ready.steps(self._core.config.sessions.batch_size))
+        if len(steps) > 1:
+            await self._read(ready.check)
         observed: list[Observed] = []
-        for some in ready.steps(self._core.config.sessions.batch_size):
+        for some in steps:
             observed += some.observed(await changed(self._core, self._tenant, some.write, some.woken))
         return observed
 

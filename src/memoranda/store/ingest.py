@@ -69,7 +69,13 @@ class Ingest:
             await self._vectors(tenant, bare, purpose, reuse=True)
 
     async def write(self, tenant: str, drafts: Sequence[Draft]) -> list[Outcome]:
-        """Embed the drafts without vectors, a thousand at a time, and store the drafts in steps."""
+        """Embed the drafts without vectors, a thousand at a time, and store the drafts in steps.
+
+        Raises:
+            Conflict: an id already names another text; nothing was stored, unless the id was taken between two steps.
+        """
+        if len(drafts) > 1:
+            await self.threads.run(self.store.check_ids, tenant, drafts)
         outcomes: list[Outcome] = []
         for at in range(0, len(drafts), BATCH):
             batch = drafts[at : at + BATCH]

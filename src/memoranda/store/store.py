@@ -23,7 +23,7 @@ from memoranda.store.index_sync import Derived, Live, Mirror
 from memoranda.store.jobs import OPERATOR_TENANT, REMODEL_JOB, REMODEL_KEY
 from memoranda.store.rows import CHUNK, Record, fetch, fetch_ids, newer_than
 from memoranda.store.steps import weight
-from memoranda.store.transaction import Cascade, Edit, Spaces, Writing, known_texts
+from memoranda.store.transaction import Cascade, Edit, Spaces, Writing, compared, known_texts
 from memoranda.store.validation import Draft
 from memoranda.text.json import compact_json
 from memoranda.text.memo import let_go
@@ -427,6 +427,15 @@ class Store:
     def known_texts(self, tenant: str, drafts: Sequence[Draft]) -> set[str]:
         """Return the dedup keys of these drafts that are stored already."""
         return set(self.db.read(lambda c: known_texts(c, tenant, drafts), tenant))
+
+    def check_ids(self, tenant: str, drafts: Sequence[Draft]) -> None:
+        """Check the ids of drafts that take several transactions to write.
+
+        Raises:
+            Conflict: an id given by the caller already names another text.
+        """
+        if any(draft.named for draft in drafts):
+            self.db.read(lambda c: compared(c, tenant, drafts), tenant)
 
     def by_id(self, tenant: str, ids: Sequence[str]) -> dict[str, Record]:
         """Return the rows of these ids, by id; missing ones are left out."""
