@@ -76,8 +76,8 @@ class Sessions:
 
         With `session_id` all belong to that session; with `channel_id` alone sessions are cut where the channel was
         silent. `user_id` applies to messages that do not name one. `extraction` says whether facts are extracted
-        (None: as configured). Nothing is stored if one of the messages is invalid, or has
-        the id of a stored one with another text; more than the configured batch size are stored in several steps.
+        (None: as configured). Nothing is stored if one of the messages is invalid, or has the id of a stored one with
+        another text; more than the configured batch size are stored in several steps.
 
         Raises:
             InvalidInput: names the message by its place, the field and the fix.
