@@ -354,6 +354,10 @@ HOUSE = (
 RELEASES = (
     "# Releases\n\n## 2.6.4 - 28 September 2026\n\n- Fixed: wrong VAT.\n\n## News\n\nDark mode is there."
 )
+FERRY = "The ferry is white. The ferry has a bar. They say the ferry is fast. Going fast, it does 31 knots."
+SCHNELL = (
+    "Die Fähre ist weiß. Die Fähre hat Lampen. Die Fähre ist schnell. Fährt sie schnell, macht sie 31 Knoten."
+)
 
 
 @pytest.mark.parametrize(
@@ -365,6 +369,8 @@ RELEASES = (
         ("Wie hoch ist die Kaution?", HOUSE, "Der Mieter zahlt eine Kaution von 2.940 Euro in Raten. [1]"),
         ("When was version 2.6.4 released?", RELEASES, "2.6.4 - 28 September 2026: Fixed: wrong VAT. [1]"),
         ("What is the news?", RELEASES, "Dark mode is there. [1]"),
+        ("How fast is the ferry?", FERRY, "Going fast, it does 31 knots. [1]"),
+        ("Wie schnell ist die Fähre?", SCHNELL, "Fährt sie schnell, macht sie 31 Knoten. [1]"),
     ],
 )
 def test_what_the_question_asks_for_is_quoted_first(question: str, text: str, quoted: str) -> None:

@@ -62,8 +62,8 @@ _QUESTION = regex(r"[?？؟]['\"”’»)\]】*_]*$")
 _ITEM = regex(r"^[-*•]\s|\d")
 """The beginning of an item of a list, or a number: short, but no fragment."""
 _NUMBER_ASKED = regex(
-    r"\b(?:when|how\s+(?:many|much|long|old|far|often|tall|big|large|high|heavy)|(?:what|which)\s+(?:price|date|day|year|time|"
-    r"temperature|number|amount)|(?:until|till|since)\s+when|wann|seit\s+wann|wie\s*(?:viele?|lange|hoch|gro(?:ß|ss)|alt|oft|weit|schwer|"
+    r"\b(?:when|how\s+(?:many|much|long|old|far|fast|often|tall|big|large|high|heavy)|(?:what|which)\s+(?:price|date|day|year|time|"
+    r"temperature|number|amount)|(?:until|till|since)\s+when|wann|seit\s+wann|wie\s*(?:viele?|lange|schnell|hoch|gro(?:ß|ss)|alt|oft|weit|schwer|"
     r"teuer)|was\s+kostet|kosten|cost)\b",
     re.IGNORECASE,
 )
