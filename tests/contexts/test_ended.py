@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -60,6 +61,24 @@ def test_a_response_quotes_what_holds(talk: Any) -> None:
     made = talk.responses.create("Where does Jonas live?", memory={"channel_id": "friends", "min_score": 0})
     text = made.output[-1]["content"][0]["text"].removeprefix(UNLIKELY)
     assert text.startswith(MOVED), [made.extensions, text]
+
+
+def test_a_response_quotes_nothing_that_ended_from_a_summary(talk: Any) -> None:
+    homes = [
+        "I live in Leeds near the park.",
+        "I live in Bath near the old mill.",
+        "I live in Hull near the sea.",
+    ]
+    for day, text in enumerate(homes, 1):
+        said = {"content": text, "speaker": "Mara", "occurred_at": f"2026-10-0{day}T12:00:00Z"}
+        talk.sessions.observe([said], channel_id="club", user_id="mara")
+        talk.facts.extract(talk.sessions.list(order="desc").data[0].id)
+    summary = "\n".join(f"Mara: {text}" for text in homes[:2])
+    talk.memories.add(summary, channel_id="club", user_id="mara", kind="session_summary")
+    made = talk.responses.create("Where does Mara live?", memory={"channel_id": "club", "min_score": 0})
+    text = made.output[-1]["content"][0]["text"]
+    assert "Hull" in text
+    assert not re.search("Leeds|Bath", text), text
 
 
 def test_a_fact_that_the_asker_does_not_see_ends_nothing(talk: Any) -> None:

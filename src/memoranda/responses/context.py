@@ -11,6 +11,7 @@ import msgspec
 from memoranda.contexts.assembly import Assembled, Piece, assemble
 from memoranda.contexts.composing import HEADINGS, evidence_in, evidence_of, remembered_entries
 from memoranda.contexts.finding import Finding, Found
+from memoranda.contexts.telling import SUMMARIES
 from memoranda.contexts.values import ContextQuery, Said
 from memoranda.errors import InvalidInput
 from memoranda.memories.memories import Memories
@@ -180,8 +181,10 @@ def system_prompt(
         for one in entry.found
         if one.ended and one.ended.successor in used
     }
-    about = dict(replaced.values())
     hits = {hit.memory.id: hit for hit in retrieved.hits if hit.memory.id in used}
+    about = dict[str, str]()
+    for successor, ended in replaced.values():
+        about[successor] = f"{about[successor]}\n\n{ended}" if successor in about else ended
     ranked = dict.fromkeys(replaced[id_][0] if id_ in replaced else id_ for id_ in hits)
     sources = [_source(hits[id_], about.get(id_, "")) for id_ in ranked]
     return SystemPrompt(messages, assembled, sources, used, evidence)
@@ -204,4 +207,5 @@ def _source(hit: Hit, about: str) -> Source:
         id=memory.id,
         score=hit.score,
         about=about,
+        form="summary" if memory.kind in SUMMARIES else "fact" if memory.kind == "fact" else "text",
     )

@@ -243,6 +243,54 @@ def test_a_question_answers_none_but_leads_to_what_follows() -> None:
     assert said("Is frost covered by the warranty?", faq).startswith("Only in the first winter. [1]")
 
 
+def memory(text: str, title: str = "2026-03-02", **fields: Any) -> Source:
+    return Source(number=0, kind="memory", text=text, title=title, **fields)
+
+
+def remembered(question: str, *sources: Source) -> str:
+    found = answer(question, list(sources))
+    return "".join(piece.text for piece in found if isinstance(piece, TextDelta))
+
+
+def test_a_statement_with_a_common_word_goes_before_a_question_with_rare_ones() -> None:
+    said = [memory(f"The fair has {what}.") for what in ("stalls", "music", "lamps", "cakes", "a raffle")]
+    text = remembered(
+        "In which town is the summer fair?", memory("Where is our summer fair this year?"), *said
+    )
+    assert text.startswith("The fair has stalls.")
+    assert "?" not in text
+
+
+def test_what_something_else_took_the_place_of_is_not_quoted_of_a_summary() -> None:
+    old = "We picked the blue tent for the summer fair."
+    fact = memory("The red tent was picked", form="fact", about=f"Hello everybody. {old}")
+    summary = memory(f"Mia: Hello. {old}\nTom: Good.", "session_summary", form="summary")
+    assert remembered("Which tent was picked for the summer fair?", summary, fact) == (
+        "The red tent was picked (memory: 2026-03-02)"
+    )
+
+
+def test_a_summary_is_quoted_beside_a_fact_only_for_further_words_of_the_question() -> None:
+    fact = memory("The fair opens on 15 May", form="fact")
+    summary = memory(
+        "Mia: the fair opens on 8 May or 15 May.\n\nTom: the band costs 90 euros.", form="summary"
+    )
+    assert remembered("When does the fair open?", fact, summary) == f"{fact.text} (memory: 2026-03-02)"
+    assert "90 euros" in remembered("When does the fair open, and what does the band cost?", fact, summary)
+    assert "8 May" in remembered("When does the fair open?", summary)
+
+
+def test_a_short_fact_is_no_fragment() -> None:
+    sources = [memory("The fair is in Hull", form="fact"), memory("everybody liked the fair very much")]
+    assert remembered("Where is the fair?", *sources).startswith("The fair is in Hull")
+
+
+def test_a_reply_has_the_words_of_its_question() -> None:
+    question = memory("who hid the green ladder of the shed")
+    reply = memory("it hangs in the barn", "Tom", about=question.text)
+    assert remembered("Where is the green ladder?", question, reply) == "it hangs in the barn (memory: Tom)"
+
+
 def test_a_very_long_sentence_is_quoted_up_to_a_word() -> None:
     text = said("frost", "frost " + "word " * 500 + "👩‍👩‍👧" * 300)
     assert text.endswith("word … [1]")
@@ -354,6 +402,7 @@ HOUSE = (
 RELEASES = (
     "# Releases\n\n## 2.6.4 - 28 September 2026\n\n- Fixed: wrong VAT.\n\n## News\n\nDark mode is there."
 )
+
 FERRY = "The ferry is white. The ferry has a bar. They say the ferry is fast. Going fast, it does 31 knots."
 SCHNELL = (
     "Die Fähre ist weiß. Die Fähre hat Lampen. Die Fähre ist schnell. Fährt sie schnell, macht sie 31 Knoten."

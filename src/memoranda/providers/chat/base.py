@@ -26,8 +26,9 @@ NOT_CHAT_MODELS = re.compile(
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
     """A text in the prompt that can be cited: its marker's number, its kind, and its origin. `columns` is the row that
-    names the columns of the table in which the text begins; `about` is what it took the place of, whose words it may
-    lack."""
+    names the columns of the table in which the text begins; `about` is what it took the place of, or the question that
+    it replies to, whose words it may lack. `form` is `fact` for a fact, a whole statement, and `summary` for a summary,
+    which repeats what messages and facts say."""
 
     number: int
     text: str
@@ -36,6 +37,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     id: str = ""
     score: float = 0.0
     about: str = ""
+    form: Literal["text", "fact", "summary"] = "text"
     columns: str | None = None
 
 

@@ -5,8 +5,10 @@ more (Robertson and Sparck Jones), and more where two of them stand side by side
 long, cut off where the text begins or ends, or without a number though the question asks for one. Words of a source's
 title count alike for all its sentences. Words that were quoted already count little, so that the next sentence adds
 something. The words of a heading count for the sentence below it; it is quoted, before that, only if it has a number.
-A question is hardly ever an answer: it scores low, and its words count for the next sentence. A row of a table is
-quoted with the names of its columns, see `text.tables`. A line of code is quoted alone, in backquotes, and scores half.
+A question is no answer: it is quoted only where no statement has words of the question, and its words count for the
+next sentence. What repeats the text that a source took the place of or replies to is left out. Beside a quote of a
+message or a fact, a summary is quoted only for further words of the question. A row of a table is quoted with the names
+of its columns, see `text.tables`. A line of code is quoted alone, in backquotes, and scores half.
 Of a very long sentence or row the parts with the question's words are quoted, see `text.excerpts`.
 Lines without an end of a sentence, as records have, are quoted one by one where together they are too long.
 """
@@ -52,8 +54,6 @@ ABOVE = 0.5
 """The weight of a word in the heading above a sentence, relative to a word of its own."""
 CUT = 0.5
 """The weight of a sentence that is cut off, and of a line of code."""
-ASKS = 0.1
-"""The weight of a question."""
 LONG_SOURCE = 200
 """A text of at least so many characters may begin or end inside a sentence."""
 _ENDED = regex(r"[.!?…:;。！？｡]['\"”’»)\]】]*$")
@@ -114,11 +114,14 @@ def best(question: str, sources: Sequence[Source]) -> list[Sentence]:
     asked = [term for term in terms_asked if term not in _FUNCTION_WORDS] or terms_asked
     wanted, pairs = set(asked), set(pairwise(asked))
     left = [each for each in sentences if wanted & {*each.terms, *each.above, *each.title, *each.about}]
+    left = _not_repeating(left, sources)
+    left = [each for each in left if not _QUESTION.search(each.text)] or left
     if not left:
         first = [each for each in sentences if len(each.terms) >= FRAGMENT][:1] or sentences[:1]
         return [_shown(each, wanted) for each in first]
     rarity = _rarity(wanted, sentences)
     chosen: list[Sentence] = []
+    told = set[str]()
     least = 0.0
     while left and len(chosen) < MOST:
         top = max(left, key=lambda each: (_score(each, rarity, pairs), -each.place))
@@ -129,18 +132,35 @@ def best(question: str, sources: Sequence[Source]) -> list[Sentence]:
         chosen += [top, *([] if chosen else _rivals(top, left, wanted))]
         rarity = {term: value * (SEEN if term in top.terms else 1) for term, value in rarity.items()}
         left = [each for each in left if each not in chosen and set(each.terms) != set(top.terms)]
+        if top.source.form != "summary":
+            told |= {*top.terms, *top.title, *top.about}
+            left = [
+                one for one in left if one.source.form != "summary" or wanted.intersection(one.terms) - told
+            ]
     return [_shown(each, wanted) for each in chosen[:1] + sorted(chosen[1:], key=lambda each: each.place)]
+
+
+def _not_repeating(sentences: Sequence[Sentence], sources: Sequence[Source]) -> list[Sentence]:
+    """Return the sentences without those that repeat what a source took the place of or replies to, as summaries do."""
+    texts = [source.about[start:stop] for source in sources for start, stop in spans(source.about)]
+    known = [f" {' '.join(said)} " for text in texts if len(said := terms(text)) >= FRAGMENT]
+    return [
+        each
+        for each in sentences
+        if each.source.about or not any(said in f" {' '.join(each.terms)} " for said in known)
+    ]
 
 
 def _rivals(best: Sentence, others: Sequence[Sentence], wanted: set[str]) -> list[Sentence]:
     """Return the first sentence of another source that has the same words of the question, those of its title too, and
-    other numbers: the two may contradict each other."""
+    other numbers: the two may contradict each other. A summary does not contradict a fact, which is kept up to date."""
     numbers = set(_DIGITS.findall(best.text))
     words = wanted & {*best.terms, *best.title}
     return [
         each
         for each in others
         if each.source is not best.source
+        and not (best.source.form == "fact" and each.source.form == "summary")
         and wanted.intersection(each.terms)
         and wanted & {*each.terms, *each.title} == words
         and numbers
@@ -179,15 +199,14 @@ def _sentences(sources: Sequence[Source], numbered: bool) -> list[Sentence]:
             if whole is None:
                 above, heading = frozenset(own), plain if _HAS_DIGIT.search(plain) else ""
                 continue
-            asks = bool(_QUESTION.search(plain))
-            share = (1.0 if whole else CUT) * (ASKS if asks else 1.0)
+            share = 1.0 if whole else CUT
             share *= UNNUMBERED if numbered and not _NUMBER.search(f"{heading} {plain}") else 1.0
             sentences.append(
                 Sentence(
                     source, len(sentences), weight * share, plain, own, above, title, about, heading, row
                 )
             )
-            above, heading = frozenset(own) if asks else frozenset(), ""
+            above, heading = frozenset(own) if _QUESTION.search(plain) else frozenset(), ""
     return sentences
 
 
@@ -269,7 +288,8 @@ def _score(sentence: Sentence, rarity: dict[str, float], pairs: set[tuple[str, s
     beside = pairs.intersection(pairwise(sentence.terms))
     total += PAIR * sum(rarity.get(term, 0.0) for pair in beside for term in pair)
     length = len(sentence.terms)
-    fragment = 0.5 if length < FRAGMENT and not _ITEM.search(sentence.text) else 1.0
+    whole = length >= FRAGMENT or sentence.source.form == "fact" or _ITEM.search(sentence.text)
+    fragment = 1.0 if whole else 0.5
     long: float = max(1.0, length / USUAL_TERMS) ** 0.25
     return sentence.weight * fragment * total / long
 
