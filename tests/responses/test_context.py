@@ -205,6 +205,33 @@ def test_a_message_is_told_with_its_day_and_speaker(remembering: Any) -> None:
     assert "- [01 May 2026] Mara: Green tea for me" in made.messages[0]["content"].split("\n")
 
 
+def test_the_reply_to_the_question_is_told_below_the_floor_and_with_its_words(remembering: Any) -> None:
+    """Only the reply of somebody else, and only to a message that asks the same."""
+    memories = remembering.inner.acting_as(remembering.admin)
+
+    def said(speaker: str, minute: int, text: str) -> str:
+        when = datetime(2026, 5, 1, 9, minute, tzinfo=UTC)
+        place: dict[str, Any] = {"kind": "message", "user_id": "ada", "session_id": "talk"}
+        added = memories.add(text, metadata={"speaker": speaker}, occurred_at=when, **place)
+        return str(remembering.run(added).memory.id)
+
+    asking = "who hid the green ladder of the shed"
+    said("Mara", 0, "who hid the green ladder, and the shed is open")
+    said("Mara", 1, "and I miss the green rope of the shed.")
+    reply = said("Tom", 3, "it hangs in the barn")
+    strict = turn(remembering, memory_min_score=0.99)
+
+    def told(question: str) -> dict[str, str]:
+        found = remembering.run(remembered(strict, Past(), checked(question)))
+        sources = system_prompt(strict, None, Past(), found, 10_000).sources
+        return {source.id: source.about for source in sources}
+
+    assert reply not in told("Who hid the green ladder?")
+    said("Mara", 2, asking)
+    assert told("Who hid the green ladder?")[reply] == asking
+    assert reply not in told("Is the ladder of the big red house or of the small blue one?")
+
+
 def test_what_was_told_is_counted_as_used(desk: Any) -> None:
     """Once the answer is there; a preview counts nothing."""
     memories = desk.inner.acting_as(desk.admin)

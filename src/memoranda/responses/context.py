@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ from memoranda.contexts.finding import Finding, Found
 from memoranda.contexts.telling import SUMMARIES
 from memoranda.contexts.values import ContextQuery, Said
 from memoranda.errors import InvalidInput
+from memoranda.facts.statements import statements
 from memoranda.memories.memories import Memories
 from memoranda.providers.chat.base import Message, Source
 from memoranda.responses.history import Past
@@ -23,9 +25,11 @@ from memoranda.responses.tools.memory import NEAREST, acting, likely_hits, place
 from memoranda.responses.turns import turns_of
 from memoranda.responses.values import Item
 from memoranda.store.retrieval.evidence import Evidence
+from memoranda.store.rows import memory_speaker
 from memoranda.text import prompts
 from memoranda.text.instructions import is_standing
-from memoranda.types import MAX_LIMIT, Hit
+from memoranda.text.terms import query_terms, term_set
+from memoranda.types import MAX_LIMIT, Hit, Memory
 
 SPEAKERS = ("user", "assistant")
 
@@ -75,9 +79,10 @@ async def remembered(turn: Turn, past: Past, new: Sequence[Item]) -> Remembered:
 
 
 def _likely(question: str, found: Found, floor: float, limit: int) -> Found:
-    """Return the results that are similar enough to a question or have its words, at most `limit`. If there are none,
-    the nearest are left if they are likely to answer, as a long note about several things may."""
+    """Return the results that are similar enough to a question, have its words, or reply to it, at most `limit`. If
+    there are none, the nearest are left if they are likely to answer, as a long note about several things may."""
     likely = {hit.memory.id for hit in likely_hits(question, found.hits, floor)}
+    likely |= {id_ for id_, asking in _replies(question, found.hits).items() if asking.id in likely}
     left = _first(found, likely, limit)
     if any(not is_standing(hit.memory) for hit in left.hits):
         return left
@@ -102,6 +107,22 @@ def _first(found: Found, ids: AbstractSet[str], limit: int) -> Found:
         ],
         sessions=[session for session in found.sessions if session.memory.id in best],
     )
+
+
+def _replies(question: str, hits: Sequence[Hit]) -> dict[str, Memory]:
+    """Return the messages that only ask, with half of the words of a question, by the id of the message that replies:
+    the next of the session among the results, by another speaker."""
+    wanted = frozenset(query_terms(question))
+    messages = [hit.memory for hit in hits if hit.memory.kind == "message" and hit.memory.session_id]
+    messages.sort(key=lambda message: (message.session_id or "", message.occurred_at))
+    return {
+        reply.id: asking
+        for asking, reply in pairwise(messages)
+        if asking.session_id == reply.session_id
+        and memory_speaker(asking) != memory_speaker(reply)
+        and 2 * len(wanted & term_set(asking.content)) >= len(wanted) > 0
+        and not statements(asking.content)
+    }
 
 
 def _before_question(past: Sequence[Item], new: Sequence[Item]) -> list[Item]:
@@ -182,7 +203,7 @@ def system_prompt(
         if one.ended and one.ended.successor in used
     }
     hits = {hit.memory.id: hit for hit in retrieved.hits if hit.memory.id in used}
-    about = dict[str, str]()
+    about = {id_: asking.content for id_, asking in _replies(retrieved.question, list(hits.values())).items()}
     for successor, ended in replaced.values():
         about[successor] = f"{about[successor]}\n\n{ended}" if successor in about else ended
     ranked = dict.fromkeys(replaced[id_][0] if id_ in replaced else id_ for id_ in hits)
