@@ -30,6 +30,52 @@ def test_a_larger_context_has_more_of_what_answers() -> None:
     assert every.context[1_000] >= every.recall_at_10 > 0
 
 
+SAID = (
+    (
+        ("Ana", "I moved to Porto last week, and I love it there."),
+        ("Ben", "That sounds great, tell me about it."),
+        ("Ana", "The river is right behind the house."),
+        ("Ben", "I am allergic to peanuts, so no cake for me."),
+    ),
+    (
+        ("Ben", "How was the concert on Tuesday?"),
+        ("Ana", "Loud, and the drummer was late."),
+        ("Ben", "My sister plays the violin."),
+        ("Ana", "I work as a nurse now."),
+    ),
+)
+
+
+def talks(tmp_path: Path) -> Path:
+    """Write two conversations of two sessions, each with a question for every message, of a category of its own."""
+    samples = []
+    for name, category in (("one", 1), ("two", 4)):
+        talk: dict[str, object] = {}
+        asked = []
+        for number, lines in enumerate(SAID, 1):
+            talk[f"session_{number}_date_time"] = f"1:56 pm on {number} May, 2023"
+            talk[f"session_{number}"] = [
+                {"speaker": speaker, "dia_id": f"D{number}:{at}", "text": text}
+                for at, (speaker, text) in enumerate(lines, 1)
+            ]
+            asked += [
+                {"question": f"Who said: {text}", "evidence": [f"D{number}:{at}"], "category": category}
+                for at, (_, text) in enumerate(lines, 1)
+            ]
+        samples.append({"sample_id": name, "conversation": talk, "qa": asked})
+    file = tmp_path / "talks.json"
+    file.write_text(json.dumps(samples))
+    return file
+
+
+def test_a_limit_takes_questions_of_all_conversations(tmp_path: Path) -> None:
+    options = ["contexts", str(talks(tmp_path)), "--embedder", "hash:256", "--limit", "2", "--json"]
+    given = json.loads(CliRunner().invoke(app, options).output)
+    assert [(one["category"], one["questions"]) for one in given["categories"]] == [
+        ("all", 2), ("1", 1), ("4", 1),
+    ]  # fmt: skip
+
+
 def test_the_command_prints_a_table_or_json(tmp_path: Path) -> None:
     turns = [
         {"speaker": "Ana", "dia_id": f"D1:{n}", "text": f"the lamp of room {n} is blue"} for n in range(1, 6)

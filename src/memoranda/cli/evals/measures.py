@@ -16,6 +16,7 @@ from memoranda.cli.evals.options import (
     EmbedderOption,
     JsonOption,
     LimitOption,
+    SpreadOption,
     any_dataset,
     limited,
 )
@@ -55,10 +56,7 @@ def abstention_command(
         bool, typer.Option("--fit", help="Print weights that are fitted on all of it.")
     ] = False,
     embedder: EmbedderOption = None,
-    limit: Annotated[
-        int | None,
-        typer.Option("--limit", min=1, help="Ask at most so many questions of each, evenly spread."),
-    ] = None,
+    limit: SpreadOption = None,
     data: DataOption = ":memory:",
     json: JsonOption = False,
 ) -> None:
@@ -98,9 +96,7 @@ def answers_command(
         bool, typer.Option("--judge", help="Have the configured language model judge the replies, too.")
     ] = False,
     embedder: EmbedderOption = None,
-    limit: Annotated[
-        int | None, typer.Option("--limit", min=1, help="Ask at most so many questions, evenly spread.")
-    ] = None,
+    limit: SpreadOption = None,
     data: DataOption = ":memory:",
     json: JsonOption = False,
 ) -> None:
@@ -117,12 +113,12 @@ def contexts_command(
     file: Annotated[Path, typer.Argument(help="A LoCoMo-style JSON file.")],
     as_of: Annotated[bool, typer.Option("--as-of", help="Ask about the end of the conversations.")] = False,
     embedder: EmbedderOption = None,
-    limit: LimitOption = None,
+    limit: SpreadOption = None,
     data: DataOption = ":memory:",
     json: JsonOption = False,
 ) -> None:
     """Measure whether contexts of 500, 1 000 and 2 000 tokens contain the answer, beside a search in as many tokens."""
-    dataset = limited(locomo.read(file), limit)
+    dataset = abstention.spread(limited(locomo.read(file), None), limit)
     with shown_progress() as progress:
         result = asyncio.run(
             contexts.measure(dataset, embedder=embedder, data=data, as_of=as_of, progress=progress)

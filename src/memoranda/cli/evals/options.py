@@ -43,6 +43,10 @@ EmbedderOption = Annotated[
 LimitOption = Annotated[
     int | None, typer.Option("--limit", min=1, help="Ask only the first so many questions.")
 ]
+SpreadOption = Annotated[
+    int | None,
+    typer.Option("--limit", min=1, help="Ask at most so many questions of each set, evenly spread."),
+]
 DepthOption = Annotated[int, typer.Option("--depth", min=1, max=100, help="Answers per question.")]
 WeightOption = Annotated[
     float | None,
