@@ -205,3 +205,20 @@ def test_a_fact_and_the_message_it_rests_on_are_in_a_context_once(question: str,
     assert ids(kept) == told
     (one,) = gone
     assert (one.why, [one.of]) == ("duplicate", told)
+
+
+@pytest.mark.parametrize(("of_fact", "of_message"), [(0.2, 0.9), (0.9, 0.2)])
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [("Where does Mara live?", "fact"), ("Since when does Mara live by the old bridge?", "said")],
+)
+def test_of_a_fact_and_its_message_the_one_told_has_the_better_place(
+    question: str, told: str, of_fact: float, of_message: float
+) -> None:
+    found = chosen(
+        hit("Mara lives in Bonn", of_fact, "fact", kind="fact", source_refs=["said"]),
+        hit("I live in Bonn, Mara said, by the old bridge", of_message, "said", kind="message"),
+        hit("Mara lives with a cat", 0.5, "cat", kind="note"),
+    )
+    kept, _ = choosing.unrepeated(found, question)
+    assert ids(choosing.relevant_first(kept, question)) == [told, "cat"]

@@ -135,7 +135,7 @@ def current_first(candidates: Sequence[Chosen]) -> list[Chosen]:
 
 def unrepeated(candidates: Sequence[Chosen], question: str) -> tuple[list[Chosen], list[LeftOut]]:
     """Return the candidates without the messages whose fact is among them, or without the fact where the message has
-    terms of the question that the fact lacks; and those left out."""
+    terms of the question that the fact lacks; and those left out. What stays has the best score of both."""
     asked = frozenset(query_terms(question))
     messages = {
         candidate.memory.id: candidate for candidate in candidates if candidate.memory.kind == "message"
@@ -148,11 +148,20 @@ def unrepeated(candidates: Sequence[Chosen], question: str) -> tuple[list[Chosen
         best = max(sources, key=lambda candidate: len(asked & candidate.terms))
         if (asked & best.terms) - fact.terms:
             gone[fact.memory.id] = left(fact, "duplicate", best.memory.id)
+            _replace(best, [fact])
         else:
             gone |= {
                 candidate.memory.id: left(candidate, "duplicate", fact.memory.id) for candidate in sources
             }
+            _replace(fact, sources)
     return [candidate for candidate in candidates if candidate.memory.id not in gone], list(gone.values())
+
+
+def _replace(candidate: Chosen, others: Sequence[Chosen]) -> None:
+    """Give a candidate the best score of those that it stands for, if that is better than its own."""
+    best = max(other.score for other in others)
+    if best > candidate.score:
+        candidate.score = candidate.scores["replaced"] = best
 
 
 def parts_of(hit: Hit) -> dict[str, float]:
