@@ -8,8 +8,11 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from memoranda.app.evals import assistant, contexts
+from memoranda.app.evals import assistant, contexts, locomo
+from memoranda.app.evals.observed import Derived, derive, observed
 from memoranda.cli.evals.command import app
+from memoranda.errors import InvalidInput
+from memoranda.types import Kind
 
 
 def test_a_larger_context_has_more_of_what_answers() -> None:
@@ -68,6 +71,48 @@ def talks(tmp_path: Path) -> Path:
     return file
 
 
+def test_a_fact_has_the_messages_that_it_rests_on_and_a_summary_has_none(tmp_path: Path) -> None:
+    dataset = locomo.read(talks(tmp_path))
+    silent = lambda *_: None  # noqa: E731
+
+    async def recalls(kind: Kind) -> tuple[int, list[float]]:
+        async with observed(dataset, embedder="hash:256", progress=silent) as (product, conversations):
+            what = Derived.FACTS if kind == "fact" else Derived.SUMMARIES
+            assert not (await product.memories.list(kinds=["fact", "session_summary"])).data
+            number = await derive(product, conversations, what, silent)
+            scopes = conversations.scopes["one"]
+            ids = [memory.id for memory in (await product.memories.list(kinds=[kind], scopes=scopes)).data]
+            return number, [
+                await contexts.recall(product, ids, conversations.written, question)
+                for question in dataset.questions[:4]
+            ]
+
+    assert asyncio.run(recalls("fact")) == (6, [1.0, 0.0, 0.0, 1.0])
+    assert asyncio.run(recalls("session_summary")) == (6, [0.0, 0.0, 0.0, 0.0])
+
+
+def test_the_same_questions_are_asked_without_and_with_what_is_derived(tmp_path: Path) -> None:
+    dataset = locomo.read(talks(tmp_path))
+    report = asyncio.run(
+        contexts.measure(
+            dataset,
+            embedder="hash:256",
+            data=":memory:",
+            as_of=False,
+            derived=[Derived.FACTS, Derived.SUMMARIES],
+            budgets=(1_000,),
+            progress=lambda *_: None,
+        )
+    )
+    assert [(added.derived, added.by) for added in report.derived] == [
+        ("facts", "rules"),
+        ("summaries", "rules"),
+    ]
+    for categories in (report.categories, *(added.categories for added in report.derived)):
+        assert [(one.category, one.questions) for one in categories] == [("all", 16), ("1", 8), ("4", 8)]
+        assert categories[0].context[1_000] == 1.0
+
+
 def test_a_limit_takes_questions_of_all_conversations(tmp_path: Path) -> None:
     options = ["contexts", str(talks(tmp_path)), "--embedder", "hash:256", "--limit", "2", "--json"]
     given = json.loads(CliRunner().invoke(app, options).output)
@@ -89,3 +134,15 @@ def test_the_command_prints_a_table_or_json(tmp_path: Path) -> None:
     assert "context@1000" in shown.output, shown.output
     given = json.loads(CliRunner().invoke(app, [*options, "--as-of", "--json"]).output)
     assert given["categories"][0]["context"] == {"500": 1.0, "1000": 1.0, "2000": 1.0}
+
+
+def test_the_command_shows_facts_and_summaries_below_each_category(tmp_path: Path) -> None:
+    options = ["contexts", str(talks(tmp_path)), "--embedder", "hash:256", "--limit", "2"]
+    shown = CliRunner().invoke(app, [*options, "--with", "facts", "--with", "summaries"])
+    assert shown.output.count("with facts") == shown.output.count("with summaries") == 3, shown.output
+    assert "6 facts by rules" in shown.output
+    given = json.loads(CliRunner().invoke(app, [*options, "--with", "facts", "--json"]).output)
+    assert [(one["derived"], one["number"]) for one in given["derived"]] == [("facts", 6)]
+    refused = CliRunner().invoke(app, [*options, "--with", "facts", "--data", str(tmp_path / "kept")])
+    assert isinstance(refused.exception, InvalidInput)
+    assert refused.exception.field == "--data"

@@ -9,19 +9,17 @@ import msgspec
 
 from memoranda.app.evals import metrics
 from memoranda.app.evals.dataset import Dataset, Question
+from memoranda.app.evals.observed import check_messages, embed_pending, message_of
 from memoranda.app.evals.run import Progress
 from memoranda.app.evals.written import measured
 from memoranda.app.memoranda import Memoranda
-from memoranda.errors import InvalidInput
-from memoranda.sessions.values import NewMessage
 from memoranda.store.ingest import Ingest
 from memoranda.store.validation import Draft
-from memoranda.types import NewMemory, Subject
+from memoranda.types import NewMemory
 
 K = 10
 STEP = 40
 """Messages observed at once, as a client sends a stretch of a conversation."""
-ROWS = 64
 
 
 class Freshness(msgspec.Struct, kw_only=True):
@@ -64,15 +62,13 @@ class _DeferredProduct:
         """Write messages, a stretch of one session at a time."""
         for session in dict.fromkeys(message.session_id for message in messages.values()):
             some = [(key, message) for key, message in messages.items() if message.session_id == session]
-            said = [_message(message) for _, message in some]
+            said = [message_of(message) for _, message in some]
             observed = await self.product.sessions.observe(said, session_id=session)
             self.keys |= {outcome.message.id: key for outcome, (key, _) in zip(observed, some, strict=True)}
 
     async def settle(self) -> None:
         """Embed everything that is pending."""
-        core, tenant = self.product.core, Subject().tenant_id
-        while rows := await core.threads.run(core.store.pending_rows, tenant, core.store.space, ROWS):
-            await core.ingest.embed_pending(rows, tenant, reuse=True)
+        await embed_pending(self.product.core)
 
     async def ask(self, questions: Sequence[Question]) -> tuple[list[float], list[bool]]:
         """Return the recall@10 of each question, and whether its answer was degraded by a missing embedding."""
@@ -93,8 +89,7 @@ async def measure(dataset: Dataset, *, embedder: str | None, progress: Progress)
     Raises:
         InvalidInput: the memories of the dataset are no messages of sessions.
     """
-    if not all(memory.kind == "message" and memory.session_id for memory in dataset.memories.values()):
-        raise InvalidInput(dataset.name, "must hold messages of sessions, as a LoCoMo file does")
+    check_messages(dataset)
     model_settings = {} if embedder is None else {"url": embedder}
     idle = {"workers": 0}  # nothing is embedded in the background
     config = measured(":memory:", embedder=model_settings, jobs=idle)
@@ -161,17 +156,6 @@ async def _during_an_import(
     imported, _ = await product.ask(asked)
     progress("during an import", 2, 2)
     return importing, imported, waited
-
-
-def _message(memory: NewMemory) -> NewMessage:
-    metadata = dict(memory.metadata or {})
-    return NewMessage(
-        content=memory.content,
-        role=memory.role or "user",
-        speaker=metadata.pop("speaker", None),
-        metadata=metadata,
-        occurred_at=memory.occurred_at,
-    )
 
 
 def _mean(values: Sequence[float]) -> float:

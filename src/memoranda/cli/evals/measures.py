@@ -11,6 +11,7 @@ import msgspec
 import typer
 
 from memoranda.app.evals import abstention, answers, contexts, facts, freshness, locomo
+from memoranda.app.evals.observed import Derived
 from memoranda.cli.evals.options import (
     DataOption,
     EmbedderOption,
@@ -111,17 +112,31 @@ def answers_command(
 
 def contexts_command(
     file: Annotated[Path, typer.Argument(help="A LoCoMo-style JSON file.")],
+    derived: Annotated[
+        list[Derived] | None,
+        typer.Option("--with", help="Ask again with what is derived from the messages; may be repeated."),
+    ] = None,
     as_of: Annotated[bool, typer.Option("--as-of", help="Ask about the end of the conversations.")] = False,
     embedder: EmbedderOption = None,
     limit: SpreadOption = None,
     data: DataOption = ":memory:",
     json: JsonOption = False,
 ) -> None:
-    """Measure whether contexts of 500, 1 000 and 2 000 tokens contain the answer, beside a search in as many tokens."""
+    """Measure whether contexts of 500, 1 000 and 2 000 tokens contain the answer, beside a search in as many tokens:
+    without facts and summaries, and with."""
+    if derived and data != ":memory:":
+        raise InvalidInput("--data", "goes without --with, which first asks without facts and summaries")
     dataset = abstention.spread(limited(locomo.read(file), None), limit)
     with shown_progress() as progress:
         result = asyncio.run(
-            contexts.measure(dataset, embedder=embedder, data=data, as_of=as_of, progress=progress)
+            contexts.measure(
+                dataset,
+                embedder=embedder,
+                data=data,
+                as_of=as_of,
+                derived=[*dict.fromkeys(derived or ())],
+                progress=progress,
+            )
         )
     _print(result, show_contexts, json)
 

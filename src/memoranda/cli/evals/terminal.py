@@ -13,7 +13,7 @@ from rich.table import Table
 from memoranda.app.evals import report
 from memoranda.app.evals.abstention import Abstention
 from memoranda.app.evals.answers import AnswerReport
-from memoranda.app.evals.contexts import ContextReport
+from memoranda.app.evals.contexts import ContextRecall, ContextReport
 from memoranda.app.evals.dataset import Dataset
 from memoranda.app.evals.facts import FactReport
 from memoranda.app.evals.freshness import Freshness
@@ -60,20 +60,28 @@ def show_freshness(result: Freshness) -> None:
 
 
 def show_contexts(result: ContextReport) -> None:
-    """Print the recall of contexts and of searches by category and budget."""
+    """Print the recall of contexts and of searches by category and budget; below each category the same with facts and
+    with summaries."""
     table = Table(title=f"{result.dataset}, {result.model}", title_justify="left")
     budgets = list(result.categories[0].context)
     names = [f"{what}@{budget}" for budget in budgets for what in ("context", "search")]
     for column in ("category", "questions", *names, "recall@10"):
         table.add_column(column, justify="left" if column == "category" else "right")
-    for category in result.categories:
-        values = [
-            value for budget in budgets for value in (category.context[budget], category.search[budget])
-        ]
-        cells = [f"{value:.3f}" for value in (*values, category.recall_at_10)]
-        table.add_row(f"{category.category} {category.title}".strip(), str(category.questions), *cells)
+    for place, category in enumerate(result.categories):
+        table.add_row(f"{category.category} {category.title}".strip(), *_recalls(category))
+        for added in result.derived:
+            table.add_row(f"  with {added.derived}", *_recalls(added.categories[place]))
     console = Console(width=None if Console().is_terminal else PLAIN_WIDTH)
     console.print(table)
+    for added in result.derived:
+        console.print(f"{added.number} {added.derived} by {added.by}", highlight=False)
+
+
+def _recalls(category: ContextRecall) -> list[str]:
+    values = [
+        value for at, in_context in category.context.items() for value in (in_context, category.search[at])
+    ]
+    return [str(category.questions), *(f"{value:.3f}" for value in (*values, category.recall_at_10))]
 
 
 def show_answers(result: AnswerReport) -> None:
