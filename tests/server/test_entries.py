@@ -59,3 +59,19 @@ def test_an_empty_scope_id_is_none_in_every_search(opened: Any) -> None:
     assert house.request("POST", "/v1/memories/search", json=asked).json()["total_count"] == 1
     wrong = house.request("POST", AT, json={"entries": [{"content": "x", "metadata": {"tags": "a"}}]})
     assert wrong.json()["error"]["param"] == "entries[0].metadata.tags"
+
+
+def test_errors_name_fields_as_entries_do(opened: Any) -> None:
+    house = opened(limits={"max_batch": 2, "max_tags": 1, "max_metadata_bytes": 50})
+
+    def wrong(*entries: dict[str, Any]) -> Any:
+        answer = house.request("POST", AT, json={"entries": [*entries]})
+        assert answer.status_code == 400
+        return answer.json()["error"]
+
+    error = wrong(*[{"content": text} for text in "abc"])
+    assert (error["param"], error["message"]) == ("entries", "entries: holds 3, at most 2 go in one batch")
+    tagged = {"content": "a", "metadata": {"tags": ["a", "b"]}}
+    assert wrong(tagged)["param"] == "entries[0].metadata.tags"
+    assert wrong({"content": "b"}, tagged)["param"] == "entries[1].metadata.tags"
+    assert wrong({"content": "b", "metadata": {"extra": {"a": "b" * 60}}})["param"] == "entries[0].metadata.extra"

@@ -42,7 +42,12 @@ FEWEST, MOST, TOKENS_EACH = 10, 45, 10
 """The default number of memories: one for so many tokens of the budget, within bounds."""
 POOL = 4
 """Candidates as a multiple of the limit if diversity is on."""
-FIELDS = {"vector_store_ids": "stores", "vector_store_id": "stores", "filters": "passage_filters"}
+FIELDS = {
+    "vector_store_ids": "stores",
+    "vector_store_id": "stores",
+    "filters": "passage_filters",
+    "threshold": "passage_threshold",
+}
 """The names of fields of a search in stores here."""
 
 
@@ -216,7 +221,8 @@ class Finding:
         except IndexUnavailable:
             return "documents"
         except InvalidInput as exc:
-            name = "passage_threshold" if exc.field == "threshold" else FIELDS.get(exc.field, exc.field)
+            field, dot, inside = exc.field.partition(".")
+            name = f"{FIELDS.get(field, field)}{dot}{inside}"
             raise InvalidInput(name, str(exc).partition(": ")[2]) from exc
         found = distinct(answer.data) if asked.distinct else answer.data
         answer.data = found[: asked.passages]

@@ -31,6 +31,14 @@ from memoranda.types import (
 from memoranda.validation.constraints import Constraint
 
 NANOSECONDS = 1_000_000_000
+FIELDS = {
+    "role": "metadata.role",
+    "source": "metadata.source",
+    "tags": "metadata.tags",
+    "metadata": "metadata.extra",
+    "occurred_at": "created_at",
+}
+"""The names that fields of a memory have in an entry."""
 
 
 class EntryMetadata(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -114,7 +122,7 @@ class EntryAnswer(msgspec.Struct, kw_only=True):
 
 
 async def create(call: Call[EntriesBody, None]) -> EntryList:
-    with call.state.telemetry.upserting(), in_batch("entries", len(call.body.entries)):
+    with call.state.telemetry.upserting(), in_batch("entries", len(call.body.entries), fields=FIELDS):
         outcomes = await call.memories.add_many([memory_of(entry) for entry in call.body.entries])
     call.state.telemetry.added(outcomes)
     return EntryList(entries=[entry_of(outcome.memory) for outcome in outcomes])

@@ -9,6 +9,8 @@ from typing import Any
 from memoranda.clock import micros
 from memoranda.clock import moment_of as iso_moment
 from memoranda.errors import InvalidInput
+from memoranda.filters import MAX_NODES
+from memoranda.types import MAX_VALUES
 
 Condition = dict[str, Any]
 ENTITIES: dict[str, tuple[str, ...]] = {
@@ -62,6 +64,11 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
+def _not_longer(value: Any, most: int, path: str) -> None:
+    if isinstance(value, list) and len(value) > most:
+        raise InvalidInput(path, f"has too many elements; send at most {most}")
+
+
 def _named(value: Any) -> list[str]:
     """The names that a condition on an entity allows; none where it names none."""
     if isinstance(value, Mapping):
@@ -82,6 +89,7 @@ def _all(raw: Any, path: str, negated: bool, depth: int) -> Condition:
 def _entry(key: Any, value: Any, path: str, negated: bool, depth: int) -> Condition:
     if key in LOGIC:
         inside = negated != (key == "NOT")
+        _not_longer(value, MAX_NODES, path)
         parts = [
             _all(part, f"{path}[{i}]" if isinstance(value, list) else path, inside, depth + 1)
             for i, part in enumerate(_listed(value))
@@ -148,6 +156,7 @@ def _operators(
         if isinstance(operand, list) != (op in ("in", "nin")) or isinstance(operand, Mapping):
             what = "a list of values" if op in ("in", "nin") else "one value"
             raise InvalidInput(f"{path}.{op}" if isinstance(value, Mapping) else path, f"takes {what}")
+        _not_longer(operand, MAX_VALUES, f"{path}.{op}" if isinstance(value, Mapping) else path)
         if op == "eq" and operand == "*":
             op, operand = "ne", None
         if negated and op in NEGATED_ORDER and not time:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import msgspec
@@ -19,6 +21,8 @@ from memoranda.types import Added, Query, Selection
 T = TypeVar("T")
 PIECE = 64 << 10
 """Bytes of an export sent at once."""
+IN_LIST = re.compile(r"(\[\d+\])?\.?(\w*)(.*)", re.DOTALL)
+"""A field that an error names: the element of the list, the field in it, and what follows."""
 
 
 def as_wire(value: Any, type_: type[T]) -> T:
@@ -91,16 +95,25 @@ async def create_batch(call: Call[wire.BatchBody, None]) -> wire.AddedList:
 
 
 @contextmanager
-def in_batch(name: str, size: int, beside: Sequence[str] = ()) -> Iterator[None]:
-    """Errors about one of a list name it as the body does: `memories[3].tags`. Fields `beside` it are named already."""
+def in_batch(
+    name: str, size: int, beside: Sequence[str] = (), fields: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[None]:
+    """Errors about one of a list name it as the body does: `memories[3].tags`. Fields `beside` it are named already;
+    `fields` are the body's names of fields that the library calls otherwise, as it calls the list `memories`."""
     try:
         yield
     except InvalidInput as exc:
         if exc.field in (name, *beside):
             raise
-        at = f"{name}{exc.field}" if exc.field.startswith("[") else f"{name}[0].{exc.field}"
-        says = str(exc).removeprefix(f"{exc.field}: ")
-        raise type(exc)(at if size else name, says) from exc
+        at = name if exc.field == "memories" or not size else f"{name}{_in_element(exc.field, fields)}"
+        raise type(exc)(at, str(exc).removeprefix(f"{exc.field}: ")) from exc
+
+
+def _in_element(field: str, fields: Mapping[str, str]) -> str:
+    """The place of a field in a list; that of the first element if the error names none."""
+    element, first, rest = IN_LIST.fullmatch(field).groups()  # type: ignore[union-attr]
+    inside = f".{fields.get(first, first)}{rest}" if first else rest
+    return f"{element or '[0]'}{inside}"
 
 
 async def page(call: Call[None, wire.ListingQuery]) -> wire.MemoryList:
