@@ -120,6 +120,9 @@ def test_a_token_is_a_key_on_these_routes_only(keyed: Any) -> None:
         ("POST", "/v3/memories/", {"filters": {"metadata": "red"}}, "filters.metadata"),
         ("POST", "/v3/memories/", {"filters": {"NOT": {"metadata": {"n": {"gt": 1}}}}}, "filters.NOT.metadata.n.gt"),
         ("POST", "/v3/memories/", {"filters": {"AND": ["x"]}}, "filters.AND[0]"),
+        ("POST", "/v3/memories/", {"filters": {"OR": [{"user_id": "u"}] * 1_001}}, "filters.OR"),
+        ("POST", "/v3/memories/", {"filters": {"run_id": ["r"] * 10_001}}, "filters.run_id"),
+        ("POST", "/v3/memories/", {"filters": {"app_id": {"in": ["a"] * 10_001}}}, "filters.app_id.in"),
         ("POST", "/v3/memories/", {"page": 0}, "page"),
         ("POST", "/v3/memories/", {"show_expired": True}, "show_expired"),
         ("POST", "/v3/memories/", {"latest_only": False}, "latest_only"),
@@ -345,6 +348,13 @@ def test_facts_are_learned_superseded_and_erased(keyed: Any) -> None:
         "data"
     ]
     assert left == [], "the messages went with what was learned from them"
+
+
+def test_as_many_categories_as_are_kept_fit_beside_tags_of_a_fact(keyed: Any) -> None:
+    categories = [f"category {number}" for number in range(64)]
+    assert learn(keyed, "My favourite colour is red.", user_id="otto", categories=categories)
+    (fact,) = ask(keyed, "POST", "/v3/memories/", json={"filters": {"user_id": "otto"}})["results"]
+    assert set(fact["categories"]) == set(categories)
 
 
 def test_users_of_one_application_do_not_share_a_conversation(keyed: Any) -> None:

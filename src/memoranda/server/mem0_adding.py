@@ -110,6 +110,7 @@ async def _learned(call: Call[wire.Mem0AddBody, None], entities: dict[str, str])
         )
         for message in body.messages
     ]
+    bounds = call.state.memoranda.core.ingest.bounds
     run = entities.get("run_id")
     channel = None if run is not None else _channel(entities)
     with call.state.telemetry.upserting(), in_batch("messages", len(messages), BESIDE):
@@ -125,7 +126,7 @@ async def _learned(call: Call[wire.Mem0AddBody, None], entities: dict[str, str])
     began = min((message.created_at for message in created), default=None)
     new = [fact for fact in facts.facts if began is not None and fact.created_at >= began]
     for fact in new:
-        await _mark(call, fact, marks)
+        await _mark(call, fact, marks, bounds.tags)
     return learned(facts, [fact.id for fact in new])
 
 
@@ -148,11 +149,14 @@ def _marks(body: wire.Mem0AddBody, entities: dict[str, str]) -> dict[str, Any]:
     return marks
 
 
-async def _mark(call: Call[Any, None], fact: Memory, marks: dict[str, Any]) -> None:
+async def _mark(call: Call[Any, None], fact: Memory, marks: dict[str, Any], most_tags: int) -> None:
+    """Changes a new fact; of its own tags those stay for which there is room beside the categories that were sent."""
     changes = dict(marks)
     if "metadata" in changes:
         changes["metadata"] = {**changes["metadata"], **fact.metadata}
     if "tags" in changes:
-        changes["tags"] = list(dict.fromkeys([*fact.tags, *changes["tags"]]))
+        sent = dict.fromkeys(changes["tags"])
+        own = [tag for tag in fact.tags if tag not in sent]
+        changes["tags"] = [*own[: most_tags - len(sent)], *sent]
     if changes:
         await call.memories.update(fact.id, **changes)
