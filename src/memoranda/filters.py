@@ -239,11 +239,12 @@ def _equal(stored: Any, value: Any) -> bool:
 
 
 def _among(stored: Any, values: tuple[Scalar, ...]) -> bool:
-    """Return True if one of the values is equal. Texts, which equal nothing but texts, are compared without a call for
-    each value: filters have up to 10 000."""
+    """Return True if one of the values is equal. Texts and null, which equal nothing but texts and null, are compared
+    without a call for each value: filters have up to 10 000."""
     items = stored if isinstance(stored, list | tuple) else (stored,)
     return any(
-        item in values if type(item) is str else any(_same(item, value) for value in values) for item in items
+        item in values if item is None or type(item) is str else any(_same(item, value) for value in values)
+        for item in items
     )
 
 
