@@ -74,4 +74,7 @@ def test_errors_name_fields_as_entries_do(opened: Any) -> None:
     tagged = {"content": "a", "metadata": {"tags": ["a", "b"]}}
     assert wrong(tagged)["param"] == "entries[0].metadata.tags"
     assert wrong({"content": "b"}, tagged)["param"] == "entries[1].metadata.tags"
-    assert wrong({"content": "b", "metadata": {"extra": {"a": "b" * 60}}})["param"] == "entries[0].metadata.extra"
+    assert (
+        wrong({"content": "b", "metadata": {"extra": {"a": "b" * 60}}})["param"]
+        == "entries[0].metadata.extra"
+    )

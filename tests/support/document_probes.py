@@ -24,6 +24,24 @@ class Probe(NamedTuple):
     body: Any
 
 
+class LimitedList(NamedTuple):
+    """A list in a body that may have `most` elements, of the schema `items`; `base` has all that stands around it."""
+
+    path: Path
+    most: int
+    items: Schema
+    base: Any
+
+    @property
+    def place(self) -> str:
+        """Its place, as errors name it."""
+        return _shown(self.path)
+
+    def body(self, elements: list[Any]) -> Any:
+        """The body with these elements."""
+        return _put(self.base, self.path, elements)
+
+
 class Prober:
     """The probes of one OpenAPI document."""
 
@@ -38,6 +56,32 @@ class Prober:
             yield Probe(
                 f"without {', '.join(left_out)}", {k: v for k, v in base.items() if k not in left_out}
             )
+
+    def lists(self, schema: Schema, base: Any, path: Path = ()) -> Iterator[LimitedList]:
+        """The lists with a limit in a body with this schema; `base` is valid."""
+        for kind in self._kinds(schema):
+            if "maxItems" in kind:
+                for narrower in kind.get("anyOf", [{}]):
+                    narrow = {**kind, **narrower}
+                    yield LimitedList(path, narrow["maxItems"], narrow.get("items", {}), base)
+            if len(path) >= DEEPEST:
+                continue
+            if isinstance(items := kind.get("items"), dict):
+                for item in self._kinds(items):
+                    here = _value(base, (*path, 0))
+                    around = base if here is not None else _put(base, (*path, 0), self.sample(item))
+                    yield from self.lists(item, around, (*path, 0))
+            if "properties" in kind or isinstance(kind.get("additionalProperties"), dict):
+                yield from self._lists_inside(kind, base, path)
+
+    def _lists_inside(self, kind: Schema, base: Any, path: Path) -> Iterator[LimitedList]:
+        """The lists in an object."""
+        if not isinstance(_value(base, path), dict):
+            base = _put(base, path, self.sample({"type": "object", **kind}))
+        for name, inner in kind.get("properties", {}).items():
+            yield from self.lists(inner, base, (*path, name))
+        if isinstance(more := kind.get("additionalProperties"), dict):
+            yield from self.lists(more, base, (*path, "a"))
 
     def sample(self, schema: Schema, depth: int = 0) -> Any:
         """A small value that the schema describes."""
@@ -137,6 +181,16 @@ class Prober:
                 yield from self._kinds(
                     {**{k: v for k, v in schema.items() if k not in ("anyOf", "oneOf")}, **one}
                 )
+
+
+def _value(base: Any, path: Path) -> Any:
+    """What a body has at `path`; None if it has nothing there."""
+    for step in path:
+        if isinstance(step, int):
+            base = base[step] if isinstance(base, list) and step < len(base) else None
+        else:
+            base = base.get(step) if isinstance(base, dict) else None
+    return base
 
 
 def _put(base: Any, path: Path, value: Any) -> Any:
