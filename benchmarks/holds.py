@@ -23,6 +23,7 @@ from typing import Any
 from growth import LANGUAGE
 from memoranda import Memoranda
 from memoranda.knowledge import Knowledge
+from memoranda.knowledge.values import NewStoreFile
 from memoranda.storage.sql import group
 from memoranda.storage.sql.holds import SLOW_SECONDS, Histogram
 from memoranda.text.splitting import Chunking
@@ -105,6 +106,30 @@ async def _attached(house: House, name: str, knowledge: Knowledge | None = None)
     )
     await house.settled()
     return store.id, file.id
+
+
+async def batching(house: House) -> AsyncIterator[None]:
+    files = [
+        await house.rc.knowledge.files.upload(f"file {i}".encode(), f"{i}.txt")
+        for i in range(house.many(2_000))
+    ]
+    store = await house.rc.knowledge.stores.create(name="batch")
+    yield
+    await house.rc.knowledge.stores.create_batch(store.id, [NewStoreFile(file_id=file.id) for file in files])
+    await house.settled()
+
+
+async def completing(house: House) -> AsyncIterator[None]:
+    number = house.many(10_000)
+    uploads = house.rc.knowledge.uploads
+    upload = await uploads.create(filename="parts.txt", bytes=number, purpose="assistants")
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"a"
+
+    parts = [(await uploads.add_part(upload.id, pieces())).id for _ in range(number)]
+    yield
+    await uploads.complete(upload.id, parts)
 
 
 async def attributes(house: House) -> AsyncIterator[None]:
@@ -247,6 +272,8 @@ CASES: dict[str, tuple[str, Case]] = {
     "sources": ("1 000 memories with 256 sources each", add_sources),
     "observe": ("10 000 messages observed", observing),
     "index": ("a file of 4 300 chunks indexed", indexing),
+    "batch": ("a batch of 2 000 files attached and indexed", batching),
+    "parts": ("an upload of 10 000 parts completed", completing),
     "attributes": ("attributes of a file of 4 300 chunks changed", attributes),
     "detach": ("a file of 4 300 chunks detached", detaching),
     "join": ("two sessions of 5 000 messages joined", joining),
@@ -283,6 +310,7 @@ async def measured(house: House, case: Case) -> tuple[float, float, float]:
 async def run(scale: float, only: list[str], urls: dict[str, str | None]) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         settings: dict[str, Any] = {"embedder": {"url": "hash:384"}, "sessions": {"summarize": False}}
+        settings |= {"quotas": {"max_files_per_store": 10_000}}
         settings |= {part: {"url": url} for part, url in urls.items() if url}
         rc = await Memoranda.open(folder, **settings)
         house, slow = House(rc, scale), False
