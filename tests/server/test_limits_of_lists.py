@@ -15,6 +15,7 @@ from memoranda.server.routes import ROUTES
 from memoranda.storage.sql.holds import Histogram
 from support.document_probes import LimitedList, Prober
 from support.valid_requests import valid_requests
+from support.waiting import until_no_job_is_due
 
 pytestmark = pytest.mark.rows_in("sqlite")
 WITH_JSON = [route for route in ROUTES if route.body not in (None, bytes)]
@@ -191,7 +192,7 @@ class Filled:
         holds = self.house.memoranda.core.store.db.holds
         holds.transactions = Histogram()
         result = work()
-        self.house.at_rest()
+        until_no_job_is_due(self.house.memoranda.core)
         self.house.portal.call(self.settled())
         return result, holds.transactions.longest
 
