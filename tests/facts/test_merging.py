@@ -154,11 +154,14 @@ def test_what_is_said_again_later_is_another_time_of_the_same() -> None:
     assert place(5, [Known(1, 30, None, True, Relation.SAME), Known(2, 20, 30, False, AGAINST)]).ended == 20
 
 
-@pytest.mark.parametrize(("at", "over"), [(10, False), (19, False), (20, True), (30, True)])
-def test_what_ended_by_itself_is_neither_joined_nor_ended_again(at: int, over: bool) -> None:
+@pytest.mark.parametrize(
+    ("at", "joins", "ends"), [(10, True, True), (19, True, True), (20, False, True), (30, False, False)]
+)
+def test_what_ended_by_itself_is_neither_joined_nor_ended_again(at: int, joins: bool, ends: bool) -> None:
+    """What contradicts it from its end on took its place then."""
     same, against = (Known(1, 10, 20, True, is_) for is_ in (Relation.SAME, AGAINST))
-    assert place(at, [same]).joins == (None if over else 1)
-    assert place(at, [against]).ends == ({} if over else {1: AGAINST})
+    assert place(at, [same]).joins == (1 if joins else None)
+    assert place(at, [against]).ends == ({1: AGAINST} if ends else {})
 
 
 def test_what_was_taken_back_by_hand_is_not_there() -> None:

@@ -250,7 +250,7 @@ def place(at: int, known: Sequence[Known]) -> Place:
 
     Validity decides, not arrival: a contradicting fact that began earlier ends where it begins; one that began later
     ends it. A fact that says the same and is valid at that time takes its sources, and there is no new fact. One that
-    has ended by then, superseded or not, stays as it is.
+    has ended before, superseded or not, stays as it is.
     """
     alike = [fact for fact in known if fact.relation in (Relation.SAME, Relation.NEAR) and not fact.mended]
     same = [fact for fact in alike if fact.relation is Relation.SAME]
@@ -268,7 +268,7 @@ def place(at: int, known: Sequence[Known]) -> Place:
     for fact in known:
         if fact.relation in (Relation.CONTRADICTS, Relation.REFINES) and not fact.mended and fact.at <= at:
             late = fact.relation is Relation.CONTRADICTS and (fact.ended or 0) > at
-            if late or (fact.live and not fact.over(at)):
+            if late or (fact.live and (fact.ended is None or at <= fact.ended)):
                 position.ends[fact.seq] = fact.relation
     return position
 
