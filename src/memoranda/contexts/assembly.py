@@ -23,6 +23,10 @@ UNBROKEN: frozenset[Part] = frozenset({"recent"})
 """The parts whose pieces are a sequence: from the first that does not fit, all are dropped."""
 BETWEEN: dict[Part, str] = {"documents": "\n\n", "recent": "\n\n"}
 """Separators between the pieces of a part; a line break by default."""
+JOINT: tuple[Part, Part] = ("memories", "sessions")
+"""Two parts with one share: the second gets what the first leaves of it, and its best piece a `PLACE`."""
+PLACE = 0.1
+"""The most of what is left that the best summary of a session takes from memories."""
 BRIEF_ENTRIES = 3
 BRIEF_CHARS = 500
 
@@ -75,8 +79,10 @@ def assemble(
 ) -> Assembled:
     """Return the prompt of these pieces in at most `total` tokens; a part gets at most `budgets[part]`, else its share
     of the rest, else the rest. `shares` are the relative weights of the parts; tokens that a part does not need are
-    shared by the others in the same way. The best piece of each part in `FOUND` may exceed its share, up to half of the
-    rest. The final rest goes to the pieces that did not fit, and then to weak ones, both in the order of `FIRST`.
+    shared by the others in the same way. Memories and sessions have one share: summaries get what memories leave of
+    it, and the best summary up to a tenth of the rest. The best document and memory may exceed their share, up to half
+    of the rest, as may the best summary if there are no memories. The final rest goes to the pieces that did not fit,
+    and then to weak ones, both in the order of `FIRST`.
 
     A part keeps its best pieces in the order they were given in. A piece that does not fit leaves its tokens to smaller
     ones, except among recent messages, which have no gap. If not even the best piece fits, its beginning is kept, cut
@@ -111,9 +117,23 @@ def assemble(
             tokens[part] = _tokens(part, own_texts, heading, count)
             left -= tokens[part]
 
+    weights, joint = dict(shares or {}), 0
+    first, second = JOINT
+    together = all(part in weights and part in needs for part in JOINT)
+    if together:
+        weights[first] += weights.pop(second)
+        needs[first] += needs[second]
     for part in FIRST:  # its share
-        share = _allowance(part, left, shares or {}, needs, strong[part], count)
-        fill(part, strong[part], min(left, share), ellipsis)
+        share = _share(part, left, weights, needs)
+        if together and part == first:
+            joint, place = share, _best(strong[second], count)
+            share -= place if place <= PLACE * left else 0
+        if together and part == second:
+            fill(part, strong[part], max(0, joint - tokens.get(first, 0)), None)
+        elif part in FOUND:
+            fill(part, strong[part], max(share, min(_best(strong[part], count), left // 2)), ellipsis)
+        else:
+            fill(part, strong[part], min(left, share), ellipsis)
     for part in FIRST:  # the rest, for what did not fit
         if len(by_part[part]) < len(strong[part]):
             fill(part, strong[part], left + tokens.get(part, 0), None)
@@ -154,20 +174,9 @@ def _need(own: Sequence[Piece], count: Count, heading: str, most: int | None) ->
     return need if most is None else min(need, max(0, most))
 
 
-def _allowance(
-    part: Part,
-    left: int,
-    shares: Mapping[Part, float],
-    needs: Mapping[Part, int],
-    own: Sequence[Piece],
-    count: Count,
-) -> int:
-    """Return the tokens of the rest that a part may have, beside the parts after it."""
-    share = _share(part, left, shares, needs)
-    if part not in FOUND or not own:
-        return share
-    best = count(max(own, key=lambda piece: piece.score).text) + 16
-    return max(share, min(best, left // 2))
+def _best(own: Sequence[Piece], count: Count) -> int:
+    """Return the tokens of the best piece of a part, with some for a heading."""
+    return count(max(own, key=lambda piece: piece.score).text) + 16 if own else 0
 
 
 def _share(part: Part, left: int, shares: Mapping[Part, float], needs: Mapping[Part, int]) -> int:
