@@ -326,6 +326,15 @@ def test_values_are_stored_where_a_request_takes_few(limited: Any) -> None:
     assert memories.count(kinds=["item"]) == 20 + 1 + 13, "no part of an old value is left"
 
 
+def test_documents_are_stored_where_a_request_takes_few(limited: Any) -> None:
+    store = MemorandaVectorStore(limited)
+    texts = [f"document {n} " + "word " * 2_000 for n in range(20)]
+    ids = [f"id {n}" for n in range(20)]
+    for _ in range(2):
+        assert store.add_texts(texts, ids=ids) == ids
+        assert [document.page_content for document in store.get_by_ids(ids)] == texts
+
+
 def test_new_values_that_fit_a_request_are_stored_all_or_none() -> None:
     limits = {"max_batch": 3, "max_metadata_bytes": 1_000}
     with memoranda.open(":memory:", embedder=QUICK, limits=limits) as opened:

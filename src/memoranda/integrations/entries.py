@@ -13,7 +13,7 @@ from memoranda.errors import Conflict, InvalidInput, NotFound
 from memoranda.store.rows import ITEM
 from memoranda.text.hashing import digest
 from memoranda.text.json import compact_json
-from memoranda.types import Memory
+from memoranda.types import Added, Memory
 
 PAGE = 1_000
 """Rows of one request."""
@@ -24,6 +24,8 @@ RESERVED = "extracted_by"
 REST = "rest"
 FIXED = ("id", "agent_id", "session_id", "embedding")
 """Fields of an entry that an update leaves out."""
+TOO_MUCH = ("memories", "body")
+"""Fields of the errors for more memories than `limits.max_batch` and more bytes than `server.max_body_bytes`."""
 
 
 def id_of(*parts: Any) -> str:
@@ -50,6 +52,22 @@ def value_of(memory: Memory, prefix: str) -> dict[str, Any]:
 def is_attribute(name: str, prefix: str) -> bool:
     """Return True if a key of a value can be a key of metadata unchanged."""
     return bool(name) and name != RESERVED and not name.startswith(("$", prefix))
+
+
+def add_in_requests(
+    memories: BlockingMemories | Client, groups: Sequence[Sequence[dict[str, Any]]]
+) -> list[Added]:
+    """Add groups of memories in one request. If they are too many or too large for one, add each half of the groups; of
+    a group alone each half of its memories, the last ones last."""
+    rows = [row for group in groups for row in group]
+    try:
+        return memories.add_many(rows)
+    except InvalidInput as exc:
+        if exc.field not in TOO_MUCH or len(rows) == 1:
+            raise
+    parts = groups if len(groups) > 1 else [[row] for row in rows]
+    half = len(parts) // 2
+    return add_in_requests(memories, parts[:half]) + add_in_requests(memories, parts[half:])
 
 
 class Entries:
@@ -138,9 +156,9 @@ class Entries:
         missing = [draft for draft in drafts if self.get(draft["id"]) is None]
         created: set[str] = set()
         for start in range(0, len(missing), PAGE):
-            part = [self._new(draft) for draft in missing[start : start + PAGE]]
+            part = [[self._new(draft)] for draft in missing[start : start + PAGE]]
             try:
-                outcomes = self.memories.add_many(part)
+                outcomes = add_in_requests(self.memories, part)
                 created |= {outcome.memory.id for outcome in outcomes if outcome.created}
             except Conflict:  # another process has put one of them meanwhile
                 continue

@@ -17,19 +17,17 @@ from msgspec.structs import replace
 
 from memoranda.app.blocking import BlockingMemories
 from memoranda.client import Client
-from memoranda.errors import Conflict, InvalidInput, NotFound
-from memoranda.integrations.entries import ATTEMPTS, PAGE, id_of
+from memoranda.errors import Conflict, NotFound
+from memoranda.integrations.entries import ATTEMPTS, PAGE, add_in_requests, id_of
 from memoranda.store.rows import ITEM
 from memoranda.store.steps import DRAFTS
-from memoranda.types import Added, Memory
+from memoranda.types import Memory
 
 PART_BYTES = 40 << 10
 """Bytes of a value in one memory: as text they stay below the 64 KiB of `limits.max_metadata_bytes`."""
 OWN = "record."
 """Begins the metadata keys that are not the record's fields."""
 KIND, PLACE, DATA, PARTS, COUNT = (f"{OWN}{name}" for name in ("kind", "place", "data", "parts", "count"))
-TOO_MUCH = ("memories", "body")
-"""Fields of the errors for more memories than `limits.max_batch` and more bytes than `server.max_body_bytes`."""
 TEXT = "A record that is not searched."
 """The text of every such memory: one vector serves them all."""
 
@@ -75,7 +73,7 @@ class Records:
             InvalidInput: names the field and the fix. Nothing was written, or, of records in parts, those before it.
         """
         if records:
-            self._add([self._rows(record) for record in records])
+            add_in_requests(self.memories, [self._rows(record) for record in records])
 
     def put(self, records: Iterable[Record]) -> None:
         """Writes records, each in the place of the one with its id, if there is one. A reader sees the old one or
@@ -99,9 +97,8 @@ class Records:
         for _ in range(ATTEMPTS):
             if not batch:
                 return
-            present = {
-                outcome.memory.id: outcome.memory for outcome in self._add(batch) if not outcome.created
-            }
+            added = add_in_requests(self.memories, batch)
+            present = {outcome.memory.id: outcome.memory for outcome in added if not outcome.created}
             batch = [
                 rows
                 for rows in batch
@@ -109,19 +106,6 @@ class Records:
             ]
         if batch:
             raise Conflict(f"{batch[0][-1]['id']}: other processes keep writing this record; put it again")
-
-    def _add(self, batch: list[list[dict[str, Any]]]) -> list[Added]:
-        """Writes memories, given by record, in one request. If they are too many or too large for one, writes each half
-        of the records; of a record alone each half of its memories, itself last."""
-        rows = [row for rows in batch for row in rows]
-        try:
-            return self.memories.add_many(rows)
-        except InvalidInput as exc:
-            if exc.field not in TOO_MUCH or len(rows) == 1:
-                raise
-        parts = batch if len(batch) > 1 else [[row] for row in rows]
-        half = len(parts) // 2
-        return self._add(parts[:half]) + self._add(parts[half:])
 
     def _replace(self, old: Memory, row: dict[str, Any]) -> bool:
         """Gives the memory of a record new metadata; returns False if it was deleted meanwhile."""
