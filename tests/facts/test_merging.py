@@ -158,7 +158,7 @@ def test_what_is_said_again_later_is_another_time_of_the_same() -> None:
     ("at", "joins", "ends"), [(10, True, True), (19, True, True), (20, False, True), (30, False, False)]
 )
 def test_what_ended_by_itself_is_neither_joined_nor_ended_again(at: int, joins: bool, ends: bool) -> None:
-    """What contradicts it from its end on took its place then."""
+    """A fact that contradicts it and begins at its end supersedes it."""
     same, against = (Known(1, 10, 20, True, is_) for is_ in (Relation.SAME, AGAINST))
     assert place(at, [same]).joins == (1 if joins else None)
     assert place(at, [against]).ends == ({1: AGAINST} if ends else {})

@@ -139,7 +139,7 @@ ELEMENTS: dict[str, Callable[[int], Any]] = {
 
 
 class Filled:
-    """A house with a thousand memories, and the lists that its document limits."""
+    """A server with a thousand memories, and the lists that its OpenAPI document limits."""
 
     def __init__(self, house: Any) -> None:
         self.house = house

@@ -249,8 +249,9 @@ def place(at: int, known: Sequence[Known]) -> Place:
     """Return the place of a fact that begins to be valid at `at` among the stored ones.
 
     Validity decides, not arrival: a contradicting fact that began earlier ends where it begins; one that began later
-    ends it. A fact that says the same and is valid at that time takes its sources, and there is no new fact. One that
-    has ended before, superseded or not, stays as it is.
+    ends it. A fact that says the same and is valid at that time takes its sources, and there is no new fact. A
+    fact that ended before, superseded or not, stays as it is; one that ended at that moment is not joined, and is
+    superseded by a fact that contradicts it.
     """
     alike = [fact for fact in known if fact.relation in (Relation.SAME, Relation.NEAR) and not fact.mended]
     same = [fact for fact in alike if fact.relation is Relation.SAME]

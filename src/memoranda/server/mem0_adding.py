@@ -150,7 +150,7 @@ def _marks(body: wire.Mem0AddBody, entities: dict[str, str]) -> dict[str, Any]:
 
 
 async def _mark(call: Call[Any, None], fact: Memory, marks: dict[str, Any], most_tags: int) -> None:
-    """Changes a new fact; of its own tags those stay for which there is room beside the categories that were sent."""
+    """Changes a new fact; it keeps as many of its own tags as fit beside the categories of the request."""
     changes = dict(marks)
     if "metadata" in changes:
         changes["metadata"] = {**changes["metadata"], **fact.metadata}

@@ -48,8 +48,8 @@ class MemorandaSession(SessionABC):
         return await asyncio.to_thread(self._read, resolve_session_limit(limit, self.session_settings))
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Adds items at the end. Items that fit 250 memories of 40 KB, `limits.max_batch` and `server.max_body_bytes`
-        are added together or not at all.
+        """Adds items at the end. Up to 250 items of at most 40 KB each, within `limits.max_batch` and
+        `server.max_body_bytes`, are added together or not at all.
 
         Raises:
             InvalidInput: an item is no JSON; nothing was added.

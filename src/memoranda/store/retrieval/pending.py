@@ -31,7 +31,7 @@ AT_ONCE = 32
 so that no search and no job makes them again."""
 RESERVED = 8
 """The rows among `AT_ONCE` that are the newest of the targets, taken in turn, however many others have words of the
-query: the previous turn of a conversation is always embedded."""
+query: so the newest rows, mostly the previous turn of a conversation, are embedded."""
 LOOKED_AT = 5_000
 """The newest pending rows of a tenant that are read to evaluate a filter that SQL cannot."""
 _STEP = 500
