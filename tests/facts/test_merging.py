@@ -164,6 +164,22 @@ def test_what_ended_by_itself_is_neither_joined_nor_ended_again(at: int, joins: 
     assert place(at, [against]).ends == ({1: AGAINST} if ends else {})
 
 
+@pytest.mark.parametrize(("at", "joins"), [(-5, 1), (0, 1), (5, 1), (12, 2), (20, 2), (30, 2)])
+def test_what_is_said_again_joins_the_version_of_its_time(at: int, joins: int) -> None:
+    versions = [Known(1, 0, 9, True, Relation.SAME), Known(2, 20, None, True, Relation.SAME)]
+    assert place(at, versions).joins == joins
+
+
+@pytest.mark.parametrize(
+    ("until", "joins", "ended_by"), [(None, 1, 2), (30, 1, 2), (20, None, 2), (15, None, None)]
+)
+def test_what_ended_before_the_next_version_stays_apart(
+    until: int | None, joins: int | None, ended_by: int | None
+) -> None:
+    assert place(0, [Known(1, 20, None, True, Relation.SAME)], until).joins == joins
+    assert place(0, [Known(2, 20, None, True, AGAINST)], until).ended_by == ended_by
+
+
 def test_what_was_taken_back_by_hand_is_not_there() -> None:
     back = Known(1, 10, 10, False, AGAINST, mended=True)
     same = Known(2, 10, 10, False, Relation.SAME, mended=True)

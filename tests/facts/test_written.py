@@ -156,6 +156,64 @@ def test_what_holds_again_after_its_end_is_a_fact_of_its_own(talk: Any) -> None:
     assert talk.memories.get(first.memory.id).invalid_at == ends
 
 
+def owned(talk: Any, after: int, **fields: Any) -> Any:
+    at = DAY + timedelta(days=after)
+    text = fields.pop("content", "Tim owns a boat")
+    return talk.memories.add(text, kind="fact", user_id="tim", occurred_at=at, **fields)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_versions_that_end_by_themselves_are_the_same_in_both_orders(talk: Any, first: bool) -> None:
+    ends = DAY + timedelta(days=30)
+    for after, fields in sorted(
+        [(0, {"invalid_at": ends}), (150, {})], reverse=not first, key=lambda one: one[0]
+    ):
+        assert owned(talk, after, **fields).created
+    for _ in range(2):
+        assert not owned(talk, 0, invalid_at=ends).created
+        assert not owned(talk, 150).created
+    sql = "SELECT id FROM memories WHERE tenant_id = ? AND kind = 'fact' ORDER BY occurred_at"
+    held = [talk.memories.get(id_) for (id_,) in talk.rows(sql, talk.tenant)]
+    begins = [(fact.occurred_at, fact.invalid_at) for fact in held]
+    assert begins == [(DAY, ends), (DAY + timedelta(days=150), None)]
+
+
+def test_a_late_version_is_not_merged_over_what_contradicts_it(talk: Any) -> None:
+    owned(talk, 10, content="Tim does not own a boat")
+    owned(talk, 20)
+    late = owned(talk, 0).memory
+    assert late.invalid_at == DAY + timedelta(days=10)
+    assert owned(talk, 0).memory.id == late.id
+    assert talk.live() == ["Tim owns a boat"]
+
+
+def test_a_later_contradiction_leaves_the_end_of_a_fact(talk: Any) -> None:
+    ends = DAY + timedelta(days=30)
+    owned(talk, 100, content="Tim does not own a boat")
+    late = owned(talk, 0, invalid_at=ends).memory
+    assert (late.invalid_at, late.superseded_by) == (ends, None)
+
+
+def test_an_id_that_comes_twice_in_a_batch_is_one_fact(talk: Any) -> None:
+    def fact(id_: str, text: str, after: int) -> dict[str, Any]:
+        at = DAY + timedelta(days=after)
+        return {"id": id_, "content": text, "kind": "fact", "user_id": "tim", "occurred_at": at}
+
+    added = talk.memories.add_many(
+        [
+            fact("x", "Tim owns a boat", 0),
+            fact("b", "Tim does not own a boat", 10),
+            fact("x", "Tim owns a boat", 20),
+        ]
+    )
+    assert [(outcome.memory.id, outcome.created) for outcome in added] == [
+        ("x", True),
+        ("b", True),
+        ("x", False),
+    ]
+    assert talk.live() == ["Tim does not own a boat"]
+
+
 def test_an_export_comes_back_as_it_was(talk: Any, another: Callable[[], Any]) -> None:
     """Two cities that both hold, because somebody took the comparison back, are not compared again."""
     first = talk.memories.add("Tim lives in Munich", kind="fact", user_id="tim").memory

@@ -79,14 +79,16 @@ def assemble(
 ) -> Assembled:
     """Return the prompt of these pieces in at most `total` tokens; a part gets at most `budgets[part]`, else its share
     of the rest, else the rest. `shares` are the relative weights of the parts; tokens that a part does not need are
-    shared by the others in the same way. If there are both, memories and sessions have one share: summaries get what memories leave of it, uncut, and the best summary has a place if it takes, with some tokens for a heading, at most a tenth of the rest. The best document and memory may exceed their share, up to half
-    of the rest, as may the best summary if there are no memories. The final rest goes to the pieces that did not fit,
-    and then to weak ones, both in the order of `FIRST`.
+    shared by the others in the same way. If there are both, memories and sessions have one share: summaries get what
+    memories leave of it, uncut, and the best summary has a place if it takes, with some tokens for a heading, at most a
+    tenth of the rest. The best document and memory may exceed their share, up to half of the rest, as may the best
+    summary if there are no memories. The final rest goes to the pieces that did not fit, and then to weak ones, both in
+    the order of `FIRST`.
 
     A part keeps its best pieces in the order they were given in. A piece that does not fit leaves its tokens to smaller
-    ones, except among recent messages, which have no gap. If not even the best piece fits (except a summary beside memories), its beginning is kept, cut
-    at a character boundary, followed by `ellipsis`; that of a weak piece only if nothing else was retrieved. A heading
-    precedes the pieces of its part, if there are any.
+    ones, except among recent messages, which have no gap. If not even the best piece fits (except a summary beside
+    memories), its beginning is kept, cut at a character boundary, followed by `ellipsis`; that of a weak piece only if
+    nothing else was retrieved. A heading precedes the pieces of its part, if there are any.
     """
     left = max(0, total)
     count = once(count)

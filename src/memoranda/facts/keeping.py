@@ -14,7 +14,17 @@ from memoranda.facts import versions
 from memoranda.facts.merging import Bounds, Known, Place, Relation, place, relation
 from memoranda.filters import EVERYTHING, Filter, matches
 from memoranda.store.changes import Outcome
-from memoranda.store.rows import CONTEXT, Record, attributes, context_of, fetch, fetch_ids, refs_of, to_memory
+from memoranda.store.rows import (
+    CONTEXT,
+    Record,
+    attributes,
+    context_of,
+    fetch,
+    fetch_ids,
+    is_same,
+    refs_of,
+    to_memory,
+)
 from memoranda.store.transaction import Mark, Writing
 from memoranda.store.validation import MOST_REFS, Draft
 from memoranda.text.hashing import digest
@@ -99,6 +109,8 @@ class _Keeper:
     def take(self, plan: Plan) -> Outcome:
         """Write one fact. One that has an id of the caller's gets a row of its own, also where it is nearly the same as
         another. A fact that was not stated in a conversation neither joins nor ends a standing instruction."""
+        if plan.draft.named and (there := self._stored(plan.draft.row)) is not None:
+            return there
         rows, cosines = self._neighbours(plan)
         at = versions.start_of(plan.draft.row)
         text = plan.draft.row.content
@@ -116,12 +128,20 @@ class _Keeper:
             self._known(row, related[seq], rows) for seq, row in rows.items() if not versions.parts_of(row)
         ]
         whole = [self._known(row, related[seq], rows) for seq, row in rows.items() if versions.parts_of(row)]
-        position = place(at, single + [fact for fact in whole if fact.relation is Relation.SAME])
+        known = single + [fact for fact in whole if fact.relation is Relation.SAME]
+        position = place(at, known, plan.draft.row.invalid_at)
         if position.joins is not None:
             return self._join(rows[position.joins], plan.draft.row, at)
         return self._keep(plan, position, rows, at)
 
     # --- what is there -----------------------------------------------------------------------------
+
+    def _stored(self, row: Record) -> Outcome | None:
+        """Return the stored fact that has the id, text and scope of a new one; None if there is none."""
+        there = fetch_ids(self.w.c, self.w.tenant, [row.id]).get(row.id)
+        if there is None or not is_same(there, row):
+            return None
+        return Outcome(there, created=False, embedded=not self.w.waiting([there.seq]))
 
     def _neighbours(self, plan: Plan) -> tuple[dict[int, Record], dict[int, float]]:
         """Return the facts of the same home that may be versions of a new one, with the parts of consolidated ones, and
@@ -201,7 +221,7 @@ class _Keeper:
         plan.draft.row = row
         (outcome,) = self.w.insert([plan.draft])
         there = None if outcome.created else self._known(outcome.row, Relation.SAME, {})
-        if there is not None and (not there.live or there.over(at)):
+        if there is not None and (not there.live or there.apart(at, row.invalid_at)):
             plan.draft.row = row._replace(dedup_key=digest(row.dedup_key, str(at)))
             (outcome,) = self.w.insert([plan.draft])
         if not outcome.created:

@@ -230,9 +230,14 @@ class Known(msgspec.Struct, frozen=True):
     relation: Relation
     mended: bool = False
 
-    def over(self, at: int) -> bool:
-        """Return True if it has ended by `at`, and begun before."""
-        return self.ended is not None and self.at < at and self.ended <= at
+    def apart(self, at: int, until: int | None) -> bool:
+        """Return True if one of the two has ended when the other begins: this one, or a fact from `at` to `until`."""
+        ended, begins = (self.ended, at) if self.at < at else (until, self.at)
+        return self.at != at and ended is not None and ended <= begins
+
+    def gap(self, at: int) -> tuple[bool, int]:
+        """Return the order of candidates for a time: those that began before it, latest first, then the others."""
+        return self.at > at, abs(self.at - at)
 
 
 class Place(msgspec.Struct):
@@ -245,8 +250,8 @@ class Place(msgspec.Struct):
     ended: int | None = None
 
 
-def place(at: int, known: Sequence[Known]) -> Place:
-    """Return the place of a fact that begins to be valid at `at` among the stored ones.
+def place(at: int, known: Sequence[Known], until: int | None = None) -> Place:
+    """Return the place of a fact that begins to be valid at `at`, and ends by itself at `until`, among the stored ones.
 
     Validity decides, not arrival: a contradicting fact that began earlier ends where it begins; one that began later
     ends it. A fact that says the same and is valid at that time takes its sources, and there is no new fact. A
@@ -255,14 +260,16 @@ def place(at: int, known: Sequence[Known]) -> Place:
     """
     alike = [fact for fact in known if fact.relation in (Relation.SAME, Relation.NEAR) and not fact.mended]
     same = [fact for fact in alike if fact.relation is Relation.SAME]
-    for fact in sorted(alike, key=lambda fact: (fact.relation is not Relation.SAME, not fact.live, -fact.at)):
-        if fact.live and not fact.over(at) and not _superseded_between(fact, at, known):
+    for fact in sorted(
+        alike, key=lambda fact: (fact.relation is not Relation.SAME, not fact.live, fact.gap(at))
+    ):
+        if fact.live and not fact.apart(at, until) and not _superseded_between(fact, at, known):
             return Place(joins=fact.seq)
         if fact in same and fact.at <= at and fact.ended is not None and at < fact.ended:
             return Place(joins=fact.seq)
     position = Place()
     against = [fact for fact in known if fact.relation is Relation.CONTRADICTS and not fact.mended]
-    later = [fact for fact in against if fact.at > at]
+    later = [fact for fact in against if fact.at > at and (until is None or fact.at <= until)]
     if later:
         next_ = min(later, key=lambda fact: (fact.at, fact.seq))
         position.ended_by, position.ended = next_.seq, next_.at

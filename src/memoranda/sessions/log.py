@@ -285,8 +285,12 @@ def known_messages(c: Connection, subject: Subject, sayings: Sequence[Saying]) -
     """Return the messages that are stored already, by key.
 
     Raises:
-        Conflict: an id already names another text, or a message that the subject does not see.
+        Conflict: an id names two texts, or a message that the subject does not see.
     """
+    texts: dict[str, str] = {}
+    for saying in sayings:
+        if texts.setdefault(saying.row.key, saying.row.content) != saying.row.content:
+            raise Conflict(f"id: {saying.row.id!r} names two texts; choose another id for one of them")
     keys = json.dumps([saying.row.key for saying in sayings])
     rows = [MessageRow._make(row) for row in c.all("messages_by_key", [subject.tenant_id, keys])]
     known = {row.key: row for row in rows}

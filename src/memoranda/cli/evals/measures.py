@@ -125,7 +125,10 @@ def contexts_command(
     """Measure whether contexts of 500, 1 000 and 2 000 tokens contain the answer, beside a search in as many tokens;
     with --with, measure again once facts or summaries are made."""
     if derived and data != ":memory:":
-        raise InvalidInput("--data", "cannot be used with --with, which makes facts and summaries in memory; leave one of them out")
+        raise InvalidInput(
+            "--data",
+            "cannot be used with --with, which makes facts and summaries in memory; leave one of them out",
+        )
     dataset = abstention.spread(limited(locomo.read(file), None), limit)
     with shown_progress() as progress:
         result = asyncio.run(
