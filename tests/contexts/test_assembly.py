@@ -155,12 +155,12 @@ def test_shares_are_of_what_is_left_and_pass_on_what_is_not_needed() -> None:
 
 @pytest.mark.parametrize(
     ("total", "memories", "summaries"),
-    [(100, 20, 0), (459, 100, 0), (460, 100, 1), (1_000, 200, 1), (1_000, 180, 3)],
+    [(100, 20, 0), (299, 100, 0), (300, 100, 1), (1_000, 200, 1), (1_000, 180, 3)],
 )
 def test_summaries_get_what_memories_leave_and_the_best_a_tenth(
     total: int, memories: int, summaries: int
 ) -> None:
-    """Each memory has 5 words, each summary 30, and a heading is counted as 16."""
+    """Each memory has 5 words, each summary 30."""
     found = [piece("memories", f"m{n} two three four five", -n) for n in range(memories)]
     told = [piece("sessions", f"s{n} " + "word " * 29, -n) for n in range(3)]
     prompt = assemble(

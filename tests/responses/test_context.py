@@ -224,12 +224,20 @@ def test_the_reply_to_the_question_is_told_below_the_floor_and_with_its_words(re
     def told(question: str) -> dict[str, str]:
         found = remembering.run(remembered(strict, Past(), checked(question)))
         sources = system_prompt(strict, None, Past(), found, 10_000).sources
-        return {source.id: source.about for source in sources}
+        return {source.id: source.question for source in sources}
 
     assert reply not in told("Who hid the green ladder?")
     said("Mara", 2, asking)
     assert told("Who hid the green ladder?")[reply] == asking
     assert reply not in told("Is the ladder of the big red house or of the small blue one?")
+    said("Mara", 10, "can you bring the blue folder to room 12")
+    sure = said("Tom", 11, "sure thing")
+    said("Mara", 20, "does the boat need paint")
+    late = said("Tom", 90, "not this year")
+    said("Mara", 100, "does the boat need oil")
+    soon = said("Tom", 101, "a little")
+    assert not {sure, late, soon} & set(told("Where is the blue folder?"))
+    assert set(told("Does the boat need oil?")) & {late, soon} == {soon}
 
 
 def test_what_was_told_is_counted_as_used(desk: Any) -> None:

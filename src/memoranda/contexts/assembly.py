@@ -80,7 +80,7 @@ def assemble(
     """Return the prompt of these pieces in at most `total` tokens; a part gets at most `budgets[part]`, else its share
     of the rest, else the rest. `shares` are the relative weights of the parts; tokens that a part does not need are
     shared by the others in the same way. If there are both, memories and sessions have one share: summaries get what
-    memories leave of it, uncut, and the best summary has a place if it takes, with some tokens for a heading, at most a
+    memories leave of it, uncut, and the best summary has a place if it takes, with its heading, at most a
     tenth of the rest. The best document and memory may exceed their share, up to half of the rest, as may the best
     summary if there are no memories. The final rest goes to the pieces that did not fit, and then to weak ones, both in
     the order of `FIRST`.
@@ -120,15 +120,17 @@ def assemble(
 
     weights, joint = dict(shares or {}), 0
     first, second = JOINT
-    together = all(part in weights and part in needs for part in JOINT)
+    together = all(part in weights and needs.get(part) for part in JOINT)
     if together:
         weights[first] += weights.pop(second)
         needs[first] += needs[second]
     for part in FIRST:  # its share
         share = _share(part, left, weights, needs)
         if together and part == first:
-            joint, place = share, _best(strong[second], count)
-            share -= place if place <= PLACE * left else 0
+            best = max(strong[second], key=lambda piece: piece.score).text
+            place = _tokens(second, [best], (headings or {}).get(second, ""), count)
+            joint = share
+            share -= place if place <= min(PLACE * left, needs[second]) else 0
         if together and part == second:
             fill(part, strong[part], max(0, joint - tokens.get(first, 0)), None)
         elif part in FOUND:

@@ -8,6 +8,7 @@ from datetime import datetime
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from memoranda.contexts.telling import SUMMARIES, since, window
@@ -158,10 +159,15 @@ def unrepeated(candidates: Sequence[Chosen], question: str) -> tuple[list[Chosen
 
 
 def _replace(candidate: Chosen, others: Sequence[Chosen]) -> None:
-    """Give a candidate the best score of those that it stands for, if that is better than its own."""
+    """Give a candidate the best score and similarity of those that it stands for, if they are better than its own."""
     best = max(other.score for other in others)
     if best > candidate.score:
         candidate.score = candidate.scores["replaced"] = best
+    hit = candidate.hit
+    known = [one.hit.similarity for one in (candidate, *others) if one.hit.similarity is not None]
+    candidate.hit = replace(
+        hit, score=max(hit.score, *(one.hit.score for one in others)), similarity=max(known, default=None)
+    )
 
 
 def parts_of(hit: Hit) -> dict[str, float]:

@@ -128,8 +128,8 @@ class _Keeper:
             self._known(row, related[seq], rows) for seq, row in rows.items() if not versions.parts_of(row)
         ]
         whole = [self._known(row, related[seq], rows) for seq, row in rows.items() if versions.parts_of(row)]
-        known = single + [fact for fact in whole if fact.relation is Relation.SAME]
-        position = place(at, known, plan.draft.row.invalid_at)
+        facts = single + [fact for fact in whole if fact.relation is Relation.SAME]
+        position = place(at, facts, plan.draft.row.invalid_at)
         if position.joins is not None:
             return self._join(rows[position.joins], plan.draft.row, at)
         return self._keep(plan, position, rows, at)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -12,7 +14,6 @@ import msgspec
 from memoranda.contexts.assembly import Assembled, Piece, assemble
 from memoranda.contexts.composing import HEADINGS, evidence_in, evidence_of, remembered_entries
 from memoranda.contexts.finding import Finding, Found
-from memoranda.contexts.telling import SUMMARIES
 from memoranda.contexts.values import ContextQuery, Said
 from memoranda.errors import InvalidInput
 from memoranda.facts.statements import statements
@@ -21,17 +22,24 @@ from memoranda.providers.chat.base import Message, Source
 from memoranda.responses.history import Past
 from memoranda.responses.items import last_question, text_of
 from memoranda.responses.tools.base import Turn
-from memoranda.responses.tools.memory import NEAREST, acting, likely_hits, places, said
+from memoranda.responses.tools.memory import NEAREST, acting, form_of, likely_hits, places, said
 from memoranda.responses.turns import turns_of
 from memoranda.responses.values import Item
 from memoranda.store.retrieval.evidence import Evidence
 from memoranda.store.rows import memory_speaker
 from memoranda.text import prompts
 from memoranda.text.instructions import is_standing
+from memoranda.text.regex import regex
 from memoranda.text.terms import query_terms, term_set
 from memoranda.types import MAX_LIMIT, Hit, Memory
 
 SPEAKERS = ("user", "assistant")
+REPLY = timedelta(hours=1)
+"""A reply comes within this time."""
+_QUESTION_WORD = regex(
+    r"\W*(?:who|whom|whose|what|when|where|why|how|which|wer|wen|wem|wie|wo|was|wann|warum|welche\w*)\b",
+    re.IGNORECASE,
+)
 
 
 class Remembered(msgspec.Struct):
@@ -111,16 +119,19 @@ def _first(found: Found, ids: AbstractSet[str], limit: int) -> Found:
 
 def _replies(question: str, hits: Sequence[Hit]) -> dict[str, Memory]:
     """Return the messages that only ask, with half of the words of a question, by the id of the message that replies:
-    the next of the session among the results, by another speaker."""
+    the next of the session among the results, by another speaker, within an hour. A message without a question word
+    ("can you bring the key to room 12?") may have one other word."""
     wanted = frozenset(query_terms(question))
     messages = [hit.memory for hit in hits if hit.memory.kind == "message" and hit.memory.session_id]
-    messages.sort(key=lambda message: (message.session_id or "", message.occurred_at))
+    messages.sort(key=lambda message: (message.session_id or "", message.occurred_at, message.id))
     return {
         reply.id: asking
         for asking, reply in pairwise(messages)
         if asking.session_id == reply.session_id
         and memory_speaker(asking) != memory_speaker(reply)
+        and reply.occurred_at - asking.occurred_at <= REPLY
         and 2 * len(wanted & term_set(asking.content)) >= len(wanted) > 0
+        and (_QUESTION_WORD.match(asking.content) or len(term_set(asking.content) - wanted) <= 1)
         and not statements(asking.content)
     }
 
@@ -203,11 +214,12 @@ def system_prompt(
         if one.ended and one.ended.successor in used
     }
     hits = {hit.memory.id: hit for hit in retrieved.hits if hit.memory.id in used}
-    about = {id_: asking.content for id_, asking in _replies(retrieved.question, list(hits.values())).items()}
+    about: dict[str, str] = {}
     for successor, ended in replaced.values():
         about[successor] = f"{about[successor]}\n\n{ended}" if successor in about else ended
+    replies = _replies(retrieved.question, retrieved.hits)
     ranked = dict.fromkeys(replaced[id_][0] if id_ in replaced else id_ for id_ in hits)
-    sources = [_source(hits[id_], about.get(id_, "")) for id_ in ranked]
+    sources = [_source(hits[id_], about.get(id_, ""), replies.get(id_)) for id_ in ranked]
     return SystemPrompt(messages, assembled, sources, used, evidence)
 
 
@@ -218,7 +230,7 @@ async def count_used(turn: Turn, extension: dict[str, Any]) -> None:
         await Memories(turn.core, acting(turn)).count_access(used)
 
 
-def _source(hit: Hit, about: str) -> Source:
+def _source(hit: Hit, about: str, question: Memory | None) -> Source:
     memory = hit.memory
     return Source(
         number=0,
@@ -228,5 +240,6 @@ def _source(hit: Hit, about: str) -> Source:
         id=memory.id,
         score=hit.score,
         about=about,
-        form="summary" if memory.kind in SUMMARIES else "fact" if memory.kind == "fact" else "text",
+        question="" if question is None else question.content,
+        form=form_of(memory),
     )

@@ -164,7 +164,7 @@ SECONDS = 30.0
 """How long a request waits for a summary; then it goes on without, and a later request uses it."""
 MAKING_SECONDS = 300.0
 """Seconds in which a summary that requests wait for must be made, and in which each call of the model for a job must
-end. The call's wait for replies does not count."""
+end, unless `model.timeout` is greater. The call's wait for replies does not count."""
 PURPOSE, JOB_PURPOSE = "summaries", "summaries.background"
 """The purposes of summaries in the ledger: those that requests wait for, and those of the job."""
 REST = 60.0
@@ -374,7 +374,7 @@ class History:
                 up_to=stored.cuts[at],
                 previous=stored.summary,
                 context_tokens=self._context,
-                call_seconds=MAKING_SECONDS if background else None,
+                call_seconds=max(MAKING_SECONDS, self._core.config.model.timeout) if background else None,
             )
         except BaseException:
             self._core.tally["summaries.failed"] += 1

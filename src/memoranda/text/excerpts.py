@@ -18,7 +18,8 @@ PARTS = 3
 LEAST = 60
 """Characters of a part, or of a cell that is cut, at least, and of the name of a column at most."""
 LONG_CELL_DIVISOR = 4
-"""A cell is long if it has more characters than those of an excerpt divided by this. Of the first cell of a row, its name, at least as many are shown."""
+"""A cell is long if it has more characters than those of an excerpt divided by this. Of the first cell of a row, its
+name, at least as many are shown."""
 MAX_CELLS = 500
 """Cells of a row that are searched for terms."""
 

@@ -285,9 +285,65 @@ def test_a_short_fact_is_no_fragment() -> None:
     assert remembered("Where is the fair?", *sources).startswith("The fair is in Hull")
 
 
+@pytest.mark.parametrize(
+    ("question", "sources", "quoted"),
+    [
+        (
+            "When is the flight to Rome?",
+            [
+                memory("Did you book the flight to Rome?"),
+                memory("Not yet.", question="Did you book the flight to Rome?"),
+                memory("I booked the flight to Rome for 3 May."),
+            ],
+            "I booked the flight to Rome for 3 May.",
+        ),
+        (
+            "Where did Anna want to meet?",
+            [
+                memory("Shall we meet at the Blue Note at 8?", "Anna, 2026-03-02"),
+                memory("I love jazz.", "Anna, 2026-03-02"),
+                memory("My new car is red.", "Anna, 2026-03-03"),
+            ],
+            "Shall we meet at the Blue Note at 8?",
+        ),
+        (
+            "Can you ship to Norway?",
+            [
+                memory("| Answer | Question |\n|---|---|\n| Yes, from 50 EUR | Can we ship to Norway? |"),
+                memory("We ship parcels daily."),
+            ],
+            "Yes, from 50 EUR",
+        ),
+        (
+            "Where does Anna work?",
+            [
+                memory(
+                    "Tim lives in Rome",
+                    form="fact",
+                    about="I live in Berlin. My sister Anna works at Siemens.",
+                ),
+                memory("My sister Anna works at Siemens as an engineer."),
+            ],
+            "My sister Anna works at Siemens as an engineer.",
+        ),
+        (
+            "Where is the server room?",
+            [
+                Source(number=0, text="Welcome to the company handbook.", title="handbook"),
+                Source(number=0, text="The server room must be locked.", title="handbook"),
+                memory("The server room is in the basement.", form="summary"),
+            ],
+            "The server room is in the basement.",
+        ),
+    ],
+)
+def test_what_answers_is_not_left_out(question: str, sources: list[Source], quoted: str) -> None:
+    assert quoted in remembered(question, *sources)
+
+
 def test_a_reply_has_the_words_of_its_question() -> None:
     question = memory("who hid the green ladder of the shed")
-    reply = memory("it hangs in the barn", "Tom", about=question.text)
+    reply = memory("it hangs in the barn", "Tom", question=question.text)
     assert remembered("Where is the green ladder?", question, reply) == "it hangs in the barn (memory: Tom)"
 
 

@@ -24,11 +24,14 @@ NOT_CHAT_MODELS = re.compile(
 """Names of models that are no chat models, which servers list, too."""
 
 
+Form = Literal["text", "fact", "summary"]
+
+
 class Source(msgspec.Struct, frozen=True, kw_only=True):
     """A text in the prompt that can be cited: its marker's number, its kind, and its origin. `columns` is the row that
-    names the columns of the table in which the text begins; `about` is what it took the place of, or the question that
-    it replies to, whose words it may lack. `form` is `fact` for a fact, a whole statement, and `summary` for a summary,
-    which repeats what messages and facts say."""
+    names the columns of the table in which the text begins; `about` is what it took the place of, and `question` the
+    message that it replies to, whose words it may lack. `form` is `fact` for a fact, a whole statement, and `summary`
+    for a summary, which repeats what messages and facts say."""
 
     number: int
     text: str
@@ -37,7 +40,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     id: str = ""
     score: float = 0.0
     about: str = ""
-    form: Literal["text", "fact", "summary"] = "text"
+    question: str = ""
+    form: Form = "text"
     columns: str | None = None
 
 

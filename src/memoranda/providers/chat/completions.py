@@ -51,6 +51,8 @@ UNKNOWN_NAME = frozenset({400, 404, 422})
 """Statuses by which servers refuse an unknown model."""
 SHOWN = 20
 """Names of models in an error."""
+NOT_ENDED = Ended("length", TokenUsage(input=0, output=0))
+"""The end of an answer that took too long, without the cost of the call."""
 
 
 class ChatModel(Model):
@@ -79,8 +81,11 @@ class ChatModel(Model):
                 return self._in_time(streamed, stopped)
 
             whole = await (attempt() if self._priority is None else self._priority.background(attempt))
-            for piece in _with_stopped(whole, stopped, streamed):
+            for piece in _with_stopped(whole or [NOT_ENDED], stopped, streamed):
                 yield piece
+            if not whole:
+                says = f"{self._link.place} did not end its answer within {ask.seconds:g} s"
+                raise ModelBroken(says)
             return
         with nullcontext() if self._priority is None else self._priority.reply():
             async with aclosing(self._answer(ask)) as pieces:
@@ -88,15 +93,15 @@ class ChatModel(Model):
                     yield piece
 
     async def _in_time(self, ask: Ask, stopped: list[TokenUsage]) -> list[Piece]:
-        """Return all pieces of an answer that takes at most `ask.seconds`."""
+        """Return all pieces of an answer; none if it takes more than `ask.seconds`."""
         try:
             async with asyncio.timeout(ask.seconds) as limit:
                 return await self._collected(ask, stopped)
         except TimeoutError:
             if not limit.expired():
                 raise
-            says = f"{self._link.place} did not end its answer within {ask.seconds:g} s"
-            raise ModelUnavailable(says) from None
+            self._link.usage.failures += 1
+            return []
 
     async def _collected(self, ask: Ask, stopped: list[TokenUsage]) -> list[Piece]:
         """Return all pieces of an answer. If it is cancelled, an estimate of its cost is added to `stopped`."""

@@ -5,9 +5,10 @@ more (Robertson and Sparck Jones), and more where two of them stand side by side
 long, cut off where the text begins or ends, or without a number though the question asks for one. Words of a source's
 title count alike for all its sentences. Words that were quoted already count little, so that the next sentence adds
 something. The words of a heading count for the sentence below it; it is quoted, before that, only if it has a number.
-A question is no answer: it is quoted only where no statement has words of the question, and its words count for the
-next sentence. What repeats the text that a source took the place of or replies to is left out. Beside a quote of a
-message or a fact, a summary is quoted only for further words of the question. A row of a table is quoted with the names
+A question is no answer: it is quoted only where no statement has words of the question beside its title, and its words
+count for the next sentence. A question that a source replies to is left out, and what a summary repeats of a text that
+a source took the place of. Beside a quote of a message or a fact, a summary is quoted only for further words of the
+question. A row of a table is quoted with the names
 of its columns, see `text.tables`. A line of code is quoted alone, in backquotes, and scores half.
 Of a very long sentence or row the parts with the question's words are quoted, see `text.excerpts`.
 Lines without an end of a sentence, as records have, are quoted one by one where together they are too long.
@@ -115,7 +116,9 @@ def best(question: str, sources: Sequence[Source]) -> list[Sentence]:
     wanted, pairs = set(asked), set(pairwise(asked))
     left = [each for each in sentences if wanted & {*each.terms, *each.above, *each.title, *each.about}]
     left = _not_repeating(left, sources)
-    left = [each for each in left if not _QUESTION.search(each.text)] or left
+    statements = [each for each in left if not _asks(each)]
+    if any(wanted & {*each.terms, *each.above, *each.about} for each in statements):
+        left = statements
     if not left:
         first = [each for each in sentences if len(each.terms) >= FRAGMENT][:1] or sentences[:1]
         return [_shown(each, wanted) for each in first]
@@ -132,8 +135,8 @@ def best(question: str, sources: Sequence[Source]) -> list[Sentence]:
         chosen += [top, *([] if chosen else _rivals(top, left, wanted))]
         rarity = {term: value * (SEEN if term in top.terms else 1) for term, value in rarity.items()}
         left = [each for each in left if each not in chosen and set(each.terms) != set(top.terms)]
-        if top.source.form != "summary":
-            told |= {*top.terms, *top.title, *top.about}
+        if top.source.kind == "memory" and top.source.form != "summary":
+            told |= {*top.terms, *top.title}
             left = [
                 one for one in left if one.source.form != "summary" or wanted.intersection(one.terms) - told
             ]
@@ -141,14 +144,22 @@ def best(question: str, sources: Sequence[Source]) -> list[Sentence]:
 
 
 def _not_repeating(sentences: Sequence[Sentence], sources: Sequence[Source]) -> list[Sentence]:
-    """Return the sentences without those that repeat what a source took the place of or replies to, as summaries do."""
-    texts = [source.about[start:stop] for source in sources for start, stop in spans(source.about)]
-    known = [f" {' '.join(said)} " for text in texts if len(said := terms(text)) >= FRAGMENT]
+    """Return the sentences without questions that a source replies to, and without sentences of summaries that repeat
+    what a source took the place of."""
+    ended = [source.about[start:stop] for source in sources for start, stop in spans(source.about)]
+    known = [f" {' '.join(said)} " for text in ended if len(said := terms(text)) >= FRAGMENT]
+    asked = {tuple(terms(source.question)) for source in sources if source.question}
     return [
         each
         for each in sentences
-        if each.source.about or not any(said in f" {' '.join(each.terms)} " for said in known)
+        if (each.source.question or each.terms not in asked)
+        and not (each.source.form == "summary" and any(said in f" {' '.join(each.terms)} " for said in known))
     ]
+
+
+def _asks(sentence: Sentence) -> bool:
+    """Return True if a sentence is a question; a row of a table is none."""
+    return sentence.row is None and bool(_QUESTION.search(sentence.text))
 
 
 def _rivals(best: Sentence, others: Sequence[Sentence], wanted: set[str]) -> list[Sentence]:
@@ -188,7 +199,7 @@ def _sentences(sources: Sequence[Source], numbered: bool) -> list[Sentence]:
         weight = EACH_SOURCE**number * (1 if number else FIRST_SOURCE)
         named = _TITLE.match(source.text)
         title = term_set(f"{source.title} {named[1] if named else ''}")
-        about = term_set(source.about)
+        about = term_set(f"{source.about}\n{source.question}")
         above, heading = frozenset[str](), ""
         for part, whole in _parts(source.text, source.columns):
             if len(sentences) == MAX_SENTENCES:

@@ -10,10 +10,10 @@ import msgspec
 
 from memoranda.config.sections import Responses as Settings
 from memoranda.contexts.assembly import shortened
-from memoranda.contexts.telling import line, since
+from memoranda.contexts.telling import SUMMARIES, line, since
 from memoranda.errors import Forbidden, InvalidInput
 from memoranda.memories.memories import Memories
-from memoranda.providers.chat.base import Source
+from memoranda.providers.chat.base import Form, Source
 from memoranda.responses.tools.base import Result, Tool, Turn
 from memoranda.responses.tools.calls import OWN_LABEL, begun_call, done_call, failed_call
 from memoranda.responses.values import Item
@@ -253,6 +253,11 @@ def said(memory: Memory) -> str | None:
     return f"fact since {_day(since(memory))}" if memory.kind == "fact" else None
 
 
+def form_of(memory: Memory) -> Form:
+    """Return the form of a memory as a source."""
+    return "summary" if memory.kind in SUMMARIES else "fact" if memory.kind == "fact" else "text"
+
+
 def _source(hit: Hit) -> Source:
     memory = hit.memory
     return Source(
@@ -262,6 +267,7 @@ def _source(hit: Hit) -> Source:
         kind="memory",
         id=memory.id,
         score=hit.score if hit.similarity is None else hit.similarity,
+        form=form_of(memory),
     )
 
 
