@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -210,7 +210,7 @@ def test_the_reply_to_the_question_is_told_below_the_floor_and_with_its_words(re
     memories = remembering.inner.acting_as(remembering.admin)
 
     def said(speaker: str, minute: int, text: str) -> str:
-        when = datetime(2026, 5, 1, 9, minute, tzinfo=UTC)
+        when = datetime(2026, 5, 1, 9, tzinfo=UTC) + timedelta(minutes=minute)
         place: dict[str, Any] = {"kind": "message", "user_id": "ada", "session_id": "talk"}
         added = memories.add(text, metadata={"speaker": speaker}, occurred_at=when, **place)
         return str(remembering.run(added).memory.id)
