@@ -93,7 +93,7 @@ def test_token_counts_are_those_of_o200k(strategy: str) -> None:
     text = (
         "The quick brown fox — “jumps” over 12345 lazy dogs' naïve tails. Они ушли. 明日は休みです。\n\n" * 40
     )
-    bpe = tokens._load("o200k_base").bpe
+    bpe = tokens._loaded("o200k_base").bpe
     places = split(text, [], [], Chunking(strategy=strategy, size=100, overlap=10))
     assert len(places) > 5
     for place in places:

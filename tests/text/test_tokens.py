@@ -1,3 +1,6 @@
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,7 +14,7 @@ encodings = pytest.mark.parametrize("encoding", ENCODINGS)
 
 
 def reference(text: str, encoding: str) -> list[int]:
-    return tokens._load(encoding).bpe.encode(text, disallowed_special=())
+    return tokens._loaded(encoding).bpe.encode(text, disallowed_special=())
 
 
 def test_known_counts() -> None:
@@ -53,7 +56,7 @@ def test_slabs_change_nothing(encoding: str, text: str) -> None:
 @given(text=TEXTS)
 def test_locations_are_where_the_tokens_begin(encoding: str, text: str) -> None:
     found = locate(text, encoding)
-    bpe = tokens._load(encoding).bpe
+    bpe = tokens._loaded(encoding).bpe
     position = 0
     data = text.encode()
     assert len(found) == len(reference(text, encoding)) == count(text, encoding)
@@ -82,3 +85,19 @@ def test_lone_surrogates_and_nul_are_counted() -> None:
 def test_an_unknown_encoding_names_the_known_ones() -> None:
     with pytest.raises(InvalidInput, match="o200k_base, cl100k_base"):
         count("x", "p50k")
+
+
+def test_threads_load_an_encoding_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each load would keep all other threads from running for half a second."""
+    loads: list[str] = []
+    load = tokens._load
+
+    def counted(encoding: str) -> Any:
+        loads.append(encoding)
+        return load(encoding)
+
+    monkeypatch.setattr(tokens, "_encodings", {})
+    monkeypatch.setattr(tokens, "_load", counted)
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(count, ["tiktoken is great!"] * 8)) == [6] * 8
+    assert loads == ["o200k_base"]

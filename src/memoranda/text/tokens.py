@@ -6,9 +6,9 @@ import gzip
 import re
 from binascii import a2b_base64
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from hashlib import sha256
 from importlib.resources import files
+from threading import Lock
 
 import msgspec
 import numpy as np
@@ -72,7 +72,7 @@ def count(text: str, encoding: str = DEFAULT_ENCODING) -> int:
     Raises:
         InvalidInput: the encoding is not one of `ENCODINGS`.
     """
-    bpe = _load(encoding).bpe
+    bpe = _loaded(encoding).bpe
     return sum(len(bpe.encode_ordinary(slab)) for slab in _slabs(well_formed(text)))
 
 
@@ -82,7 +82,7 @@ def locate(text: str, encoding: str = DEFAULT_ENCODING) -> Tokens:
     Raises:
         InvalidInput: the encoding is not one of `ENCODINGS`.
     """
-    loaded = _load(encoding)
+    loaded = _loaded(encoding)
     starts, whole, safe = [np.empty(0, np.int64)], [np.empty(0, np.bool_)], [np.empty(0, np.bool_)]
     offset = 0
     for slab in _slabs(well_formed(text)):
@@ -124,7 +124,7 @@ def decode(ids: Sequence[int], encoding: str = DEFAULT_ENCODING, where: str = "t
         InvalidInput: an id is not one of the encoding's, or together they are no valid UTF-8.
     """
     try:
-        return _load(encoding).bpe.decode_bytes(ids).decode("utf-8")
+        return _loaded(encoding).bpe.decode_bytes(ids).decode("utf-8")
     except (KeyError, OverflowError) as exc:
         raise InvalidInput(where, f"holds a token that {encoding} does not have") from exc
     except UnicodeDecodeError as exc:
@@ -159,7 +159,21 @@ class _Loaded(msgspec.Struct, frozen=True):
     widths: NDArray[np.int64]
 
 
-@lru_cache
+_encodings: dict[str, _Loaded] = {}
+_loading = Lock()
+
+
+def _loaded(encoding: str) -> _Loaded:
+    """The encoding, loaded by the first thread that needs it, while others wait: loading takes half a second, during
+    most of which no other thread runs."""
+    found = _encodings.get(encoding)
+    if found is None:
+        with _loading:
+            found = _encodings.get(encoding) or _load(encoding)
+            _encodings[encoding] = found
+    return found
+
+
 def _load(encoding: str) -> _Loaded:
     if encoding not in ENCODINGS:
         raise InvalidInput("encoding", f"{encoding!r} is unknown; use one of {', '.join(ENCODINGS)}")
