@@ -43,7 +43,7 @@ def settings(folder: Path, script: list[dict[str, Any]] = SCRIPT, **more: Any) -
     given = {
         "embedder": {"url": "hash:64"},
         "data": str(folder),
-        "server": {"port": 0, "request_timeout": 3},
+        "server": {"port": 0},
         "model": {"url": f"scripted:{path}"},
         "jobs": {"max_attempts": 1_000},
         **more,
@@ -176,7 +176,7 @@ def test_another_process_takes_over_from_one_that_is_killed(tmp_path: Path, post
 def test_asked_to_end_while_it_answers(tmp_path: Path) -> None:
     """Though its model would say nothing for ten minutes, it ends. Everybody who waits is told; what said nothing is
     made by the next life."""
-    given = settings(tmp_path / "data")
+    given = settings(tmp_path / "data", server={"port": 0, "request_timeout": 5})
     with indexer.living(tmp_path / "said.log", "serve", given) as life:
         asking = Asking(life.ready())
         spoken, waiting = asking.begin("hang"), asking.begin("think")
