@@ -16,6 +16,7 @@ from memoranda.memories.duplicates import contradict, jaccard
 from memoranda.text.calendar import DAYS, MONTH_BEGINS, MONTHS
 from memoranda.text.folding import with_apostrophes
 from memoranda.text.instructions import of_different_people, opposed, rechosen, rule_of, with_common_verb
+from memoranda.text.memo import kept
 from memoranda.text.numbers import in_digits
 from memoranda.text.regex import regex
 from memoranda.text.terms import terms
@@ -83,7 +84,7 @@ def relation(new: str, old: str, cosine: float | None = None, bounds: Bounds = N
     """
     if _plain(new) == _plain(old):
         return Relation.SAME
-    new, old = (in_digits(with_apostrophes(text)) for text in (new, old))
+    new, old = _written(new), _written(old)
     if (rule := rule_of(new)) is not None and (other := rule_of(old)) is not None:
         return Relation.OTHER if of_different_people(new, old) else _of_rules(rule, other)
     if max(len(new), len(old)) <= LONGEST and _contradicts(new, old, bounds):
@@ -99,6 +100,12 @@ def relation(new: str, old: str, cosine: float | None = None, bounds: Bounds = N
         return Relation.NEAR
     alike = (cosine is not None and cosine >= bounds.cosine) or _near_by_words(new, old, bounds)
     return Relation.NEAR if alike and not differ else Relation.OTHER
+
+
+@kept(1_024)
+def _written(text: str) -> str:
+    """Return the text as facts are compared: with one apostrophe, and numbers in digits."""
+    return in_digits(with_apostrophes(text))
 
 
 def _contradicts(new: str, old: str, bounds: Bounds) -> bool:
@@ -161,10 +168,12 @@ def _near_by_words(new: str, old: str, bounds: Bounds) -> bool:
     return len(union) > SHORT or first <= second or second <= first
 
 
+@kept(1_024)
 def _plain(text: str) -> str:
     return " ".join(text.casefold().split()).rstrip(" .!")
 
 
+@kept(1_024)
 def _numbers(text: str) -> frozenset[str]:
     return frozenset(number.lower() for number in _NUMBER.findall(text))
 

@@ -17,6 +17,8 @@ STAMP = "nfc,visible,simple,long60,lower,fold,stop176,english,han1/1"
 MAX_TERM_BYTES = 60
 MAX_QUERY_CHARS = 20_000
 MAX_QUERY_TERMS = 128
+SHORT_CHARS = 300
+"""Length of the longest texts whose terms are cached."""
 
 # Snowball's English list, plus the parts into which a tokenizer splits contractions ("don't" -> don, t).
 STOPWORDS = frozenset(
@@ -73,9 +75,19 @@ def spaced(text: str) -> str:
 
 
 def terms(text: str) -> list[str]:
-    """Return the terms of a text in order, with repetitions."""
+    """Return the terms of a text in order, with repetitions; those of short texts are cached, since facts and messages
+    are compared with many others."""
+    return list(_short_terms(text)) if len(text) <= SHORT_CHARS else _analyzed(text)
+
+
+def _analyzed(text: str) -> list[str]:
     analyzed: list[str] = _ANALYZER.analyze(spaced(text))
     return analyzed
+
+
+@kept(2_048)
+def _short_terms(text: str) -> Sequence[str]:
+    return tuple(_analyzed(text))
 
 
 def term_set(text: str) -> frozenset[str]:
