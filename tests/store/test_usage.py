@@ -17,7 +17,8 @@ from typer.testing import CliRunner
 from memoranda.app.blocking import BlockingMemoranda
 from memoranda.cli.app import app
 from memoranda.config.sections import Prices, Spending
-from memoranda.errors import Forbidden, InvalidInput, SpendingLimit
+from memoranda.errors import Forbidden, InvalidInput, ModelBroken, SpendingLimit
+from memoranda.providers.chat.base import Ask, Piece
 from memoranda.providers.chat.script import Play, script_of
 from memoranda.providers.chat.scripted_app import ScriptedApp
 from memoranda.providers.embeddings.base import Embedded, Embedder, Span, Task
@@ -122,6 +123,25 @@ def test_a_loop_is_one_operation_of_many_calls_and_what_breaks_off_is_estimated(
     held = shop.spent(who, "responses")
     assert (held.operations, held.model_calls, held.tokens_out) == (2, 3, 13)
     assert held.tokens_in >= 30 + 100
+
+
+def test_an_answer_that_timed_out_is_charged(shop: Shop) -> None:
+    who, core = shop.tenant(), shop.rc.inner.core
+    shop.app.play.add({"text": "x" * 40, "hang": True})
+    messages = [{"role": "user", "content": "y" * 400}]
+    pieces: list[Piece] = []
+
+    async def ask() -> None:
+        model = core.ledger.paid(core.model, who.tenant_id, "facts", background=True)
+        async for piece in model.answer(Ask(messages=messages, seconds=0.5)):
+            pieces.append(piece)
+
+    with pytest.raises(ModelBroken, match=r"did not end its answer within 0\.5 s"):
+        shop.rc.portal.call(ask())
+    assert pieces == []
+    spent = shop.spent(who, "facts")
+    assert (spent.operations, spent.model_calls, spent.tokens_in) == (1, 1, 100)
+    assert spent.tokens_out in (0, 10)
 
 
 def test_only_what_the_model_read_is_counted(shop: Shop) -> None:

@@ -17,7 +17,7 @@ from memoranda.clock import moment, now_micros
 from memoranda.concurrency.threads import Threads
 from memoranda.config.sections import Spending
 from memoranda.errors import EmbedderUnavailable, MemorandaError, SpendingLimit
-from memoranda.providers.chat.base import Ask, Ended, Model, Piece, TokenUsage
+from memoranda.providers.chat.base import Ask, AnswerTimedOut, Ended, Model, Piece, TokenUsage
 from memoranda.providers.chat.said import Meter, characters, estimated
 from memoranda.providers.embeddings.base import Embedded, Embedder, Task, Vectors
 from memoranda.storage.sql.base import Connection, Database
@@ -323,7 +323,8 @@ class Paid(Model):
         self._counted = False
 
     async def answer(self, ask: Ask) -> AsyncIterator[Piece]:
-        """Like `Model.answer`; every received piece is charged, with estimated tokens if the provider reports none.
+        """Like `Model.answer`; every received piece is charged, with estimated tokens if the provider reports none, and so
+        is an answer that timed out.
 
         Raises:
             SpendingLimit: the tenant has reached its limit of the day.
@@ -342,6 +343,9 @@ class Paid(Model):
                     if isinstance(piece, Ended):
                         usage = piece.usage
                     yield piece
+        except AnswerTimedOut as exc:
+            came, usage = True, exc.usage
+            raise
         finally:
             if came:
                 self._note(usage or estimated(ask, said))

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from memoranda.config.sections import Model as Settings
 from memoranda.errors import ModelBroken
 from memoranda.providers.chat import open_model
-from memoranda.providers.chat.base import Ask, Ended, Model, TextDelta
+from memoranda.providers.chat.base import Ask, AnswerTimedOut, Ended, Model, TextDelta
 from memoranda.providers.chat.priority import STOPPED, Priority
 from support.raw_server import Raw, event, head, raw, stream
 
@@ -116,12 +116,10 @@ def test_a_background_call_that_never_ends_is_given_up(provider: str | None) -> 
         async with raw([head(), event({"content": "half"}), "hang"], [head(), HELLO]) as server:
             model = opened(server, provider)
             coming = model.answer(replace(BEHIND, seconds=0.2))
-            ended = await anext(coming)
-            assert isinstance(ended, Ended)
-            assert ended.usage is not None
-            assert ended.usage.input == -(-len("Which facts?") // 4)
-            with pytest.raises(ModelBroken, match=r"did not end its answer within 0\.2 s"):
+            with pytest.raises(AnswerTimedOut, match=r"did not end its answer within 0\.2 s") as caught:
                 await anext(coming)
+            assert isinstance(caught.value, ModelBroken)
+            assert caught.value.usage.input == -(-len("Which facts?") // 4)
             assert model.usage()["failures"] == 1
             assert await text(model, BEHIND) == "Hello"
 

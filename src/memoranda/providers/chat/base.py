@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from memoranda.errors import ModelBroken
 from memoranda.types import EvidenceLevel
 
 Message = dict[str, Any]
@@ -126,6 +127,14 @@ class Ended(msgspec.Struct, frozen=True):
     model: str = ""
 
 
+class AnswerTimedOut(ModelBroken):
+    """A background answer did not end within `Ask.seconds`. `usage` is the estimated usage of the call so far."""
+
+    def __init__(self, message: str, usage: TokenUsage) -> None:
+        super().__init__(message)
+        self.usage = usage
+
+
 Piece = TextDelta | ReasoningDelta | RefusalDelta | ToolCallDelta | Ended
 
 
@@ -144,6 +153,7 @@ class Model(ABC):
             ModelUnavailable: it did not answer, or not in time; no piece was yielded.
             ModelRefused: it refuses this request.
             ModelBroken: its answer ended early, or cannot be understood.
+            AnswerTimedOut: a background answer did not end within `ask.seconds`; no piece was yielded.
         """
 
     async def names(self) -> list[str]:

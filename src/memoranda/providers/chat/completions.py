@@ -27,7 +27,7 @@ from memoranda.errors import (
     ModelUnavailable,
     UnknownModel,
 )
-from memoranda.providers.chat.base import Ask, Ended, Model, Piece, TokenUsage, chat_models
+from memoranda.providers.chat.base import Ask, AnswerTimedOut, Ended, Model, Piece, TokenUsage, chat_models
 from memoranda.providers.chat.link import PASSING, Answer, Link, Refusal
 from memoranda.providers.chat.priority import Priority
 from memoranda.providers.chat.quirks import Quirks, quirks_of
@@ -51,8 +51,6 @@ UNKNOWN_NAME = frozenset({400, 404, 422})
 """Statuses by which servers refuse an unknown model."""
 SHOWN = 20
 """Names of models in an error."""
-NOT_ENDED = Ended("length", TokenUsage(input=0, output=0))
-"""The end of an answer that took too long, without the cost of the call."""
 
 
 class ChatModel(Model):
@@ -81,11 +79,8 @@ class ChatModel(Model):
                 return self._in_time(streamed, stopped)
 
             whole = await (attempt() if self._priority is None else self._priority.background(attempt))
-            for piece in _with_stopped(whole or [NOT_ENDED], stopped, streamed):
+            for piece in _with_stopped(whole, stopped, streamed):
                 yield piece
-            if not whole:
-                says = f"{self._link.place} did not end its answer within {ask.seconds:g} s"
-                raise ModelBroken(says)
             return
         with nullcontext() if self._priority is None else self._priority.reply():
             async with aclosing(self._answer(ask)) as pieces:
@@ -93,15 +88,20 @@ class ChatModel(Model):
                     yield piece
 
     async def _in_time(self, ask: Ask, stopped: list[TokenUsage]) -> list[Piece]:
-        """Return all pieces of an answer; none if it takes more than `ask.seconds`."""
+        """Return all pieces of an answer.
+
+        Raises:
+            AnswerTimedOut: it takes more than `ask.seconds`; its usage is that of all cancelled attempts.
+        """
         try:
             async with asyncio.timeout(ask.seconds) as limit:
                 return await self._collected(ask, stopped)
-        except TimeoutError:
+        except TimeoutError as exc:
             if not limit.expired():
                 raise
             self._link.usage.failures += 1
-            return []
+            says = f"{self._link.place} did not end its answer within {ask.seconds:g} s"
+            raise AnswerTimedOut(says, _total(stopped)) from exc
 
     async def _collected(self, ask: Ask, stopped: list[TokenUsage]) -> list[Piece]:
         """Return all pieces of an answer. If it is cancelled, an estimate of its cost is added to `stopped`."""
@@ -268,14 +268,19 @@ def _with_stopped(pieces: list[Piece], stopped: Sequence[TokenUsage], ask: Ask) 
     said = sum(map(characters, pieces))
     for piece in pieces:
         if stopped and isinstance(piece, Ended):
-            usage = piece.usage or estimated(ask, said)
-            total = msgspec.structs.replace(
-                usage,
-                input=usage.input + sum(attempt.input for attempt in stopped),
-                output=usage.output + sum(attempt.output for attempt in stopped),
-            )
-            piece = msgspec.structs.replace(piece, usage=total)
+            usage = _total([piece.usage or estimated(ask, said), *stopped])
+            piece = msgspec.structs.replace(piece, usage=usage)
         yield piece
+
+
+def _total(usages: Sequence[TokenUsage]) -> TokenUsage:
+    """Return the sum of the tokens of several attempts."""
+    return TokenUsage(
+        input=sum(usage.input for usage in usages),
+        output=sum(usage.output for usage in usages),
+        cached=sum(usage.cached for usage in usages),
+        reasoning=sum(usage.reasoning for usage in usages),
+    )
 
 
 def _names(ask: Ask) -> list[str]:
