@@ -8,10 +8,10 @@ something. The words of a heading count for the sentence below it; it is quoted,
 A question is no answer: it is quoted only where no statement has words of the question beside its title, and its words
 count for the next sentence. A question that a source replies to is left out, and what a summary repeats of a text that
 a source took the place of. Beside a quote of a message or a fact, a summary is quoted only for further words of the
-question. A row of a table is quoted with the names
-of its columns, see `text.tables`. A line of code is quoted alone, in backquotes, and scores half.
-Of a very long sentence or row the parts with the question's words are quoted, see `text.excerpts`.
-Lines without an end of a sentence, as records have, are quoted one by one where together they are too long.
+question. A row of a table is quoted with the names of its columns, see `text.tables`. A line of code is quoted alone,
+in backquotes, and scores half. Of a very long sentence or row the parts with the question's words are quoted, see
+`text.excerpts`. Lines without an end of a sentence, as records have, are quoted one by one where together they are too
+long.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def best(question: str, sources: Sequence[Source]) -> list[Sentence]:
         return [_shown(each, wanted) for each in first]
     rarity = _rarity(wanted, sentences)
     chosen: list[Sentence] = []
-    told = set[str]()
+    quoted_terms = set[str]()
     least = 0.0
     while left and len(chosen) < MOST:
         top = max(left, key=lambda each: (_score(each, rarity, pairs), -each.place))
@@ -136,9 +136,11 @@ def best(question: str, sources: Sequence[Source]) -> list[Sentence]:
         rarity = {term: value * (SEEN if term in top.terms else 1) for term, value in rarity.items()}
         left = [each for each in left if each not in chosen and set(each.terms) != set(top.terms)]
         if top.source.kind == "memory" and top.source.form != "summary":
-            told |= {*top.terms, *top.title}
+            quoted_terms |= {*top.terms, *top.title}
             left = [
-                one for one in left if one.source.form != "summary" or wanted.intersection(one.terms) - told
+                each
+                for each in left
+                if each.source.form != "summary" or wanted.intersection(each.terms) - quoted_terms
             ]
     return [_shown(each, wanted) for each in chosen[:1] + sorted(chosen[1:], key=lambda each: each.place)]
 
