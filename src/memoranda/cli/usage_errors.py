@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
+from enum import Enum
 from typing import Any, Literal, get_args, get_origin
 
 import typer
@@ -85,6 +86,8 @@ def _choices(annotation: Any) -> list[str]:
     """The words that a type allows, where they are few."""
     if get_origin(annotation) is Literal:
         return [str(word) for word in get_args(annotation)]
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return [str(member.value) for member in annotation]
     return [word for inner in get_args(annotation) for word in _choices(inner)]
 
 
