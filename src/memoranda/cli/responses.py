@@ -17,7 +17,7 @@ from memoranda.responses.listing import ResponseEntry
 from memoranda.responses.values import Response
 
 Id = Annotated[str, typer.Argument(metavar="RESPONSE", help="The response.")]
-FIX = "memoranda responses lists them"
+FIX = "memoranda responses lists the ids"
 SHOWN = frozenset(
     {
         "id", "status", "created_at", "completed_at", "background", "model", "agent_id", "conversation",
