@@ -226,7 +226,11 @@ def test_another_model_is_made_by_reindex(run: Any) -> None:
         (["search", "x", "--threshold", "q"], 2, "--threshold: 'q' is not a number; write --threshold 0.5"),
         (["search", "x", "--mode", "odd"], 2, "--mode: 'odd' is not known; use one of hybrid, dense, words"),
         (["eval", "--mode", "odd"], 2, "--mode: 'odd' is not known; use one of hybrid, dense, words, all"),
-        (["eval", "contexts", "x", "--with", "odd"], 2, "--with: 'odd' is not known; use one of facts, summaries"),
+        (
+            ["eval", "contexts", "x", "--with", "odd"],
+            2,
+            "--with: 'odd' is not known; use one of facts, summaries",
+        ),
         (["add", "two", "words"], 2, "'words' is not expected; put quotes around"),
         (["list", "--limit", "0"], 2, "--limit: must be a whole number between 1 and 1000"),
         (["list", "--after", "nope"], 2, "--after: 'nope' is no memory"),

@@ -17,7 +17,7 @@ from memoranda.clock import moment, now_micros
 from memoranda.concurrency.threads import Threads
 from memoranda.config.sections import Spending
 from memoranda.errors import EmbedderUnavailable, MemorandaError, SpendingLimit
-from memoranda.providers.chat.base import Ask, AnswerTimedOut, Ended, Model, Piece, TokenUsage
+from memoranda.providers.chat.base import AnswerTimedOut, Ask, Ended, Model, Piece, TokenUsage
 from memoranda.providers.chat.said import Meter, characters, estimated
 from memoranda.providers.embeddings.base import Embedded, Embedder, Task, Vectors
 from memoranda.storage.sql.base import Connection, Database
@@ -323,8 +323,8 @@ class Paid(Model):
         self._counted = False
 
     async def answer(self, ask: Ask) -> AsyncIterator[Piece]:
-        """Like `Model.answer`; every received piece is charged, with estimated tokens if the provider reports none, and so
-        is an answer that timed out.
+        """Like `Model.answer`; every received piece is charged, with estimated tokens if the provider reports none. An
+        answer that timed out is charged, too.
 
         Raises:
             SpendingLimit: the tenant has reached its limit of the day.

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from memoranda.config.sections import Model as Settings
 from memoranda.errors import ModelBroken
 from memoranda.providers.chat import open_model
-from memoranda.providers.chat.base import Ask, AnswerTimedOut, Ended, Model, TextDelta
+from memoranda.providers.chat.base import AnswerTimedOut, Ask, Ended, Model, TextDelta
 from memoranda.providers.chat.priority import STOPPED, Priority
 from support.raw_server import Raw, event, head, raw, stream
 

@@ -27,7 +27,7 @@ from memoranda.errors import (
     ModelUnavailable,
     UnknownModel,
 )
-from memoranda.providers.chat.base import Ask, AnswerTimedOut, Ended, Model, Piece, TokenUsage, chat_models
+from memoranda.providers.chat.base import AnswerTimedOut, Ask, Ended, Model, Piece, TokenUsage, chat_models
 from memoranda.providers.chat.link import PASSING, Answer, Link, Refusal
 from memoranda.providers.chat.priority import Priority
 from memoranda.providers.chat.quirks import Quirks, quirks_of
