@@ -56,6 +56,34 @@ def test_a_quote_of_a_message_names_its_speaker_and_day(run: Any, monkeypatch: p
     assert line in run("list").stdout
 
 
+def test_sources_are_the_memories_that_the_answer_quotes(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORANDA_RESPONSES__MEMORY_MIN_SCORE", "0")
+    run.json("add", "The spare key is under the blue pot.")
+    run.json("add", "The kettle in the kitchen is red.")
+    shown = run("ask", "Where is the spare key?").stdout
+    assert shown.partition("\nSources\n")[2].count("\n") == 1
+    assert "Given, not cited" not in shown
+    answer = run.json("ask", "Where is the spare key?")
+    assert {one["memory"]["content"]: one["cited"] for one in answer["memories"]} == {
+        "The spare key is under the blue pot.": True,
+        "The kettle in the kitchen is red.": False,
+    }
+
+
+def test_memories_that_the_answer_does_not_quote_are_listed_as_given(
+    run: Any, model: ScriptedApp, write: Callable[[str, str], Path]
+) -> None:
+    write("docs/kettles.md", KETTLE)
+    run.json("index", "docs")
+    added = run.json("add", "The kettle was a gift.")["memory"]["id"]
+    model.play.add({"after": "", "text": "It holds a litre and a half [1].", "repeat": True})
+    model.play.add({**SEARCH, "repeat": True})
+    shown = run("ask", "How much does the kettle hold?").stdout
+    assert f"\nSources\n[1]  docs/kettles.md  Kettles\n\nGiven, not cited\n[m1]  {added}  note  " in shown
+    shown = run("ask", "How much does the kettle hold?", "--no-memory").stdout
+    assert "Given, not cited" not in shown
+
+
 def test_an_answer_names_file_and_heading_of_each_citation(
     run: Any, model: ScriptedApp, write: Callable[[str, str], Path]
 ) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoranda.providers.chat.base import Source
-from memoranda.responses.citations import annotations
+from memoranda.responses.citations import annotations, quoted_memories
 from support.growth import grows_in_proportion
 
 HOLIDAY = "carry over at most five days of unused holiday"
@@ -168,3 +168,33 @@ def test_a_marker_is_cited_if_and_only_if_its_number_is_a_documents(between: str
 def test_a_long_answer_without_end_of_its_marks_takes_no_more_than_its_length(mark: str) -> None:
     sources: list[Any] = [Source(number=n, text="word " * 400, title="a", id=f"f{n}") for n in range(50)]
     grows_in_proportion(lambda text: annotations(text, sources), lambda n: mark * n, 2_500)
+
+
+MEMORIES = [
+    "My sister lives in Toronto. She moved there in May, for a job at the harbour.",
+    "Tea at five.",
+    "# Kitchen\n\n- The spare key is under the blue pot.\n- The kettle is red [1].",
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "quoted"),
+    [
+        ("My sister lives in Toronto. (memory: Priya, 13 October 2026)", {0}),
+        ("I found nothing that is likely to answer this. The closest: Tea at five. (from memory)", {1}),
+        ("… there in May, for a job at the harbour. (from memory) Tea at five. (from memory)", {0, 1}),
+        ("Tea at five. (from memory) The kettle is red (1). (from memory)", {0, 1, 2}),
+        ("You keep it outside: the spare key is under the blue pot.", set()),
+        ("You wrote: The spare key is under the blue pot, I think.", {2}),
+        ("She “moved there in May, for a job”, you said.", {0}),
+        ("She “moved there”, you said. Tea at five.", set()),
+        ("Outside.", set()),
+        ("", set()),
+    ],
+)
+def test_quoted_memories_are_those_that_a_text_repeats_word_for_word(text: str, quoted: set[int]) -> None:
+    assert quoted_memories(text, MEMORIES) == quoted
+
+
+def test_memories_named_often_take_no_more_than_the_length_of_the_text() -> None:
+    grows_in_proportion(lambda text: quoted_memories(text, MEMORIES), lambda n: "(from memory) " * n, 2_000)

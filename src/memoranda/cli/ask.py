@@ -183,7 +183,7 @@ def _print_sources(response: dict[str, Any], sources: Sources) -> None:
     lines = list(source_lines(sources))
     degraded = extensions.get("degraded", [])
     if lines:
-        typer.echo("\n".join(["", "Sources", *lines]))
+        typer.echo("\n".join(["", *lines]))
     if extensions.get("answered_by") == "extractive" and not lines and not response["tools"]:
         say("there are no documents to search; memoranda index PATH adds some, memoranda add TEXT a memory")
     elif extensions.get("answered_by") == "extractive" and lines:

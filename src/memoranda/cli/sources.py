@@ -1,4 +1,4 @@
-"""What an answer rests on: the passages that it cites, and the memories that the model was shown."""
+"""What an answer rests on: the passages that it cites, and the memories that it quotes or that the model was given."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import Any, NamedTuple
 from memoranda.cli.output import memory_line, plain, short_path
 from memoranda.cli.product import Memories
 from memoranda.errors import NotFound
+from memoranda.responses.citations import quoted_memories
 from memoranda.text.prompts import on_pages
 
 _MARKER = re.compile(r"[\[【]? ?(\d+) ?(?:†.*)?[\]】]?")
 
 
 class Sources(NamedTuple):
-    """The passages and memories of an answer, each ready for JSON. Passages have the number of their marker."""
+    """The cited passages of an answer and the memories that the model was given, each ready for JSON. Passages have the
+    number of their marker; memories are `cited` if the answer quotes them."""
 
     citations: list[dict[str, Any]]
     memories: list[dict[str, Any]]
@@ -29,13 +31,8 @@ def sources_of(response: dict[str, Any], memories: Memories) -> Sources:
         if item["type"] == "file_search_call"
         for result in item["results"] or ()
     ]
-    annotations = [
-        annotation
-        for item in response["output"]
-        if item["type"] == "message"
-        for part in item["content"]
-        for annotation in part.get("annotations", ())
-    ]
+    parts = [part for item in response["output"] if item["type"] == "message" for part in item["content"]]
+    annotations = [annotation for part in parts for annotation in part.get("annotations", ())]
     citations = {
         passage["number"]: passage
         for annotation in annotations
@@ -43,6 +40,9 @@ def sources_of(response: dict[str, Any], memories: Memories) -> Sources:
     }
     retrieved = response["extensions"].get("memory", {}).get("retrieved", ())
     used = [entry for entry in retrieved if entry["used"]]
+    given = [memory for entry in used if (memory := _memory(entry, memories)) is not None]
+    text = "\n\n".join(part.get("text", "") for part in parts)
+    quoted = quoted_memories(text, [memory["memory"].content for memory in given])
     return Sources(
         [
             {
@@ -53,7 +53,7 @@ def sources_of(response: dict[str, Any], memories: Memories) -> Sources:
             }
             for _, passage in sorted(citations.items())
         ],
-        [memory for entry in used if (memory := _memory(entry, memories)) is not None],
+        [{**memory, "cited": index in quoted} for index, memory in enumerate(given)],
     )
 
 
@@ -83,11 +83,16 @@ def _memory(used: dict[str, Any], memories: Memories) -> dict[str, Any] | None:
 
 def source_lines(sources: Sources) -> Iterator[str]:
     """A line for each source: its marker, and where it is from. Memories have no marker in the text; they are numbered
-    with an `m`."""
+    with an `m`. If the answer quotes no memory, all that the model was given follow under a heading of their own."""
+    cited = [memory for memory in sources.memories if memory["cited"]]
+    if sources.citations or cited:
+        yield "Sources"
     for citation in sources.citations:
         path = citation["attributes"].get("path")
         name = short_path(path) if isinstance(path, str) else citation["filename"]
         parts = [name, on_pages(citation["page"], citation["last_page"]), citation["heading"] or ""]
         yield plain(f"[{citation['number']}]  {'  '.join(part for part in parts if part)}")
-    for number, source in enumerate(sources.memories, 1):
+    if sources.memories and not cited:
+        yield "\nGiven, not cited" if sources.citations else "Given, not cited"
+    for number, source in enumerate(cited or sources.memories, 1):
         yield f"[m{number}]  {memory_line(source['memory'])}"

@@ -9,6 +9,7 @@ import msgspec
 
 from memoranda.providers.chat.base import Source
 from memoranda.text.regex import regex
+from memoranda.text.sentences import spans
 from memoranda.text.terms import UNSPACED
 
 LONG_ENOUGH = 20
@@ -17,10 +18,14 @@ WORDS_ENOUGH = 4
 UNSPACED_ENOUGH = 10
 """Characters of a quote in a script without spaces."""
 MAX_QUOTES = 200
+TAIL = 40
+"""Characters at the end of a quote that are looked for in a memory."""
 
 _NUMBER = regex(r"[0-9]{1,6}")
 _LIST = r"[0-9]{1,6}(?: ?[,;，、；] ?[0-9]{1,6}){0,31}"
 _MARKER = regex(rf"\[ ?{_LIST} ?\]|【 ?{_LIST} ?(?:†[^【】\n]{{0,80}})?】")
+_FROM_MEMORY = regex(r"\((?:from memory\)|memory: )")
+"""What follows a quote of a memory, see `providers.chat.extractive`."""
 _CODE = regex(r"^ {0,3}```.*?(?:^ {0,3}```|\Z)|`[^`\n]+`", re.DOTALL | re.MULTILINE)
 _PARAGRAPH = regex(r"\n\s*\n")
 _PAIRED = regex(r"“[^“”]+”|„[^„“”]+[“”]|«[^«»]+»|「[^「」]+」|『[^『』]+』")
@@ -56,6 +61,38 @@ def annotations(text: str, sources: Sequence[Source]) -> list[dict[str, Any]]:
     return [_annotation(text, span, documents[span.number]) for span in spans]
 
 
+def quoted_memories(text: str, memories: Sequence[str]) -> set[int]:
+    """Return the indexes of the memories that a text quotes word for word.
+
+    If the text names memories after its quotes, as the extractive model does, these quotes count; all indexes are
+    returned if one of them is in no memory, as a row of a table with its columns. Otherwise a sentence of a memory
+    and a quote in quotation marks count, both of some length.
+    """
+    folded, answer = [_folded(memory) for memory in memories], _folded(text)
+    sentences = [
+        {_trimmed(memory[start:end]).lstrip("-*•# ") for start, end in spans(memory)} - {""}
+        for memory in memories
+    ]
+    marks = [mark.start() for mark in _FROM_MEMORY.finditer(answer)]
+    if named := [_trimmed(answer[max(0, at - 2 * TAIL) : at])[-TAIL:] for at in marks]:
+        quoted = [
+            {
+                index
+                for index, memory in enumerate(folded)
+                if end.strip() in memory or any(end.endswith(f" {one}") for one in sentences[index])
+            }
+            for end in named
+        ]
+        return set[int]().union(*quoted) if all(quoted) else set(range(len(memories)))
+    quotes = {_trimmed(text[quote.start + 1 : quote.end - 1]) for quote in _quotes(text)}
+    return {
+        index
+        for index, memory in enumerate(folded)
+        if any(_enough(one) and one in answer for one in sentences[index])
+        or any(_enough(quote) and quote in memory for quote in quotes)
+    }
+
+
 def _markers(text: str) -> Iterator[Span]:
     """Every marker: the whole of one that has one number, the digits of each in one that has several."""
     for match in _MARKER.finditer(text):
@@ -75,7 +112,7 @@ def _quoted(
     folded: list[tuple[int, str]] = []
     spans: list[Span] = []
     for quote in _quotes(text):
-        quoted_text = _folded(text[quote.start + 1 : quote.end - 1]).rstrip(".,;:!?…。、， ").lstrip("… ")
+        quoted_text = _trimmed(text[quote.start + 1 : quote.end - 1])
         if not _enough(quoted_text) or any(_meets(quote, places) for places in (code, markers, spans)):
             continue
         folded = folded or [(source.number, _folded(source.text)) for source in documents]
@@ -122,6 +159,11 @@ def _meets(span: Span, places: Sequence[Span]) -> bool:
     """Return True if a span overlaps one of `places`, which are sorted and disjoint."""
     at = bisect_left(places, span.end, key=lambda place: place.start) - 1
     return at >= 0 and places[at].end > span.start
+
+
+def _trimmed(text: str) -> str:
+    """The folded text without signs at its ends."""
+    return _folded(text).rstrip(".,;:!?…。、， ").lstrip("… ")
 
 
 def _folded(text: str) -> str:
