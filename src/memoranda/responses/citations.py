@@ -9,7 +9,7 @@ import msgspec
 
 from memoranda.providers.chat.base import Source
 from memoranda.text.regex import regex
-from memoranda.text.sentences import spans
+from memoranda.text.sentences import spans as sentence_spans
 from memoranda.text.terms import UNSPACED
 
 LONG_ENOUGH = 20
@@ -70,7 +70,7 @@ def quoted_memories(text: str, memories: Sequence[str]) -> set[int]:
     """
     folded, answer = [_folded(memory) for memory in memories], _folded(text)
     sentences = [
-        {_trimmed(memory[start:end]).lstrip("-*•# ") for start, end in spans(memory)} - {""}
+        {_trimmed(memory[start:end]).lstrip("-*•# ") for start, end in sentence_spans(memory)} - {""}
         for memory in memories
     ]
     marks = [mark.start() for mark in _FROM_MEMORY.finditer(answer)]
