@@ -106,6 +106,18 @@ def walk(run: Any, write: Callable[[str, str], Path]) -> set[str]:
     assert not told("agents", "list", "--order", "asc")["has_more"]
     assert told("agents", "delete", "Desk")["deleted"]
 
+    store = told("memory-stores", "create", "Prefs")["id"]
+    assert told("memory-stores", "update", "Prefs", "--description", "reports")["id"] == store
+    assert told("memory-stores", "show", "Prefs")["description"] == "reports"
+    written = told("memory-stores", "write-memory", "Prefs", "/a.md", "Metric.")["id"]
+    assert told("memory-stores", "show-memory", "Prefs", "/a.md")["content"] == "Metric."
+    assert [one["id"] for one in told("memory-stores", "memories", "Prefs")["data"]] == [written]
+    assert told("memory-stores", "archive", "Prefs")["archived_at"]
+    assert told("memory-stores") == {"data": [], "next_page": None}
+    assert [one["id"] for one in told("memory-stores", "list", "--archived")["data"]] == [store]
+    assert told("memory-stores", "delete-memory", "Prefs", "/a.md") == {"id": written, "deleted": True}
+    assert told("memory-stores", "delete", "Prefs") == {"id": store, "deleted": True}
+
     told("export", "--output", exported)
     told("import", exported)
     told("backfill")

@@ -15,6 +15,13 @@ from memoranda import errors
 from memoranda.app import blocking
 from memoranda.app.evals.evaluation import EvaluationQuestion, SearchConfiguration
 from memoranda.client import Client
+from memoranda.memory_stores.values import (
+    NewStore,
+    NewStoreMemory,
+    Precondition,
+    StoreChange,
+    StoreMemoryChange,
+)
 from memoranda.responses.profile_values import NewProfile, ProfileChange
 from memoranda.types import NewMemory, Query
 
@@ -253,6 +260,48 @@ def test_conversations_are_the_same_both_ways(client: Client, local: Any) -> Non
         with pytest.raises(errors.NotFound):
             conversations.update(id_, metadata=None)
         return seen
+
+    assert told(client) == told(local)
+
+
+def test_memory_stores_are_the_same_both_ways(client: Client, local: Any) -> None:
+    def told(opened: Any) -> list[Any]:
+        stores = opened.memory_stores
+        store = stores.create(NewStore(name="Preferences", metadata={"team": "a", "old": "b"}))
+        other = stores.create(NewStore(name="Other"))
+        changed = stores.update(store.id, StoreChange(description="reports", metadata={"old": None}))
+        assert stores.get(store.id) == changed
+        page = stores.list(limit=1, since=store.created_at)
+        assert page.data == [other]
+        assert stores.list(page=page.next_page).data == [changed]
+        assert stores.list(until=store.created_at).data == [changed]
+        memories = stores.memories(store.id)
+        note = memories.create(NewStoreMemory(path="/a/note.md", content="one"), view="full")
+        memories.create(NewStoreMemory(path="/b.md", content=None))
+        with pytest.raises(errors.Conflict, match=note.id):
+            memories.create(NewStoreMemory(path="/a/note.md", content="two"))
+        two = memories.update(note.id, StoreMemoryChange(content="two", path="/a/two.md"))
+        stale = Precondition(content_sha256=note.content_sha256, type="content_sha256")
+        with pytest.raises(errors.Conflict, match="content_sha256"):
+            memories.update(note.id, StoreMemoryChange(content="three", precondition=stale))
+        with pytest.raises(errors.Conflict, match="content_sha256"):
+            memories.delete(note.id, expected_sha256=note.content_sha256)
+        top = memories.list(depth=1, limit=1)
+        seen = [top, [item.path for item in memories.list(page=top.next_page, depth=1).data]]
+        assert memories.list(path_prefix="/a/").data == [two]
+        seen += [memories.get(note.id).content, note.content, two.content, two.content_sha256]
+        memories.delete(note.id, expected_sha256=two.content_sha256)
+        with pytest.raises(errors.NotFound, match=note.id):
+            memories.get(note.id)
+        with pytest.raises(errors.InvalidInput, match="path"):
+            memories.create(NewStoreMemory(path="note.md", content="x"))
+        archived = stores.archive(other.id)
+        assert archived.archived_at is not None
+        assert stores.list(include_archived=True, limit=1).data == [archived]
+        stores.delete(store.id)
+        with pytest.raises(errors.NotFound, match=store.id):
+            stores.get(store.id)
+        return [*seen, changed.name, changed.description, changed.metadata, archived.name]
 
     assert told(client) == told(local)
 

@@ -75,6 +75,10 @@ COMMANDS = {
         "memoranda.cli.conversations:app",
         "Show stored conversations and their items, and delete them.",
     ),
+    "memory-stores": (
+        "memoranda.cli.memory_stores:app",
+        "List the memory stores of agents; make, show, change and delete them, and what is in them.",
+    ),
     "stats": (
         "memoranda.cli.maintenance:stats",
         "Count what is remembered: by kind, and whether every index has it.",
@@ -142,7 +146,10 @@ COMMANDS = {
 }
 """The function of each command, and its line in the list of commands. A module is imported when its command is called,
 so that neither the list nor another command waits for its imports."""
-GROUPS = ("facts", "sessions", "agents", "responses", "conversations", "files", "stores", "backfill", "jobs")
+GROUPS = (
+    "facts", "sessions", "agents", "responses", "conversations", "memory-stores", "files", "stores", "backfill",
+    "jobs",
+)  # fmt: skip
 """The commands that have commands of their own."""
 FAILED, WRONG = 1, 2
 

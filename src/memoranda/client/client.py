@@ -35,6 +35,7 @@ from memoranda.client.archives import ClientArchives
 from memoranda.client.conversations import ClientConversations
 from memoranda.client.facts import ClientFacts
 from memoranda.client.knowledge import ClientKnowledge
+from memoranda.client.memory_stores import ClientMemoryStores
 from memoranda.client.responses import ClientResponses
 from memoranda.client.sessions import ClientSessions
 from memoranda.client.switches import ClientSwitches
@@ -123,6 +124,7 @@ class Client:
         self.responses = ClientResponses(self._wire)
         self.conversations = ClientConversations(self._wire)
         self.agents = ClientAgents(self._wire)
+        self.memory_stores = ClientMemoryStores(self._wire)
         self.archives = ClientArchives(self._wire)
 
     # --- writing -----------------------------------------------------------------------------------

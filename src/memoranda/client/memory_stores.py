@@ -1,0 +1,122 @@
+"""The blocking client for memory stores of a server: the interface that `memoranda.open` returns for a folder."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from memoranda.client.wire import Wire, query_of
+from memoranda.memory_stores.memories import Item
+from memoranda.memory_stores.values import (
+    MemoryStore,
+    NewStore,
+    NewStoreMemory,
+    Page,
+    StoreChange,
+    StoreMemory,
+    StoreMemoryChange,
+    View,
+)
+
+AT = "/v1/memory_stores"
+
+
+class ClientMemoryStores:
+    """The memory stores of a server; see `memory_stores.MemoryStores`."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    def memories(self, store_id: str) -> ClientStoreMemories:
+        """See `MemoryStores.memories`."""
+        return ClientStoreMemories(self._wire, store_id)
+
+    def create(self, new: NewStore) -> MemoryStore:
+        """See `MemoryStores.create`."""
+        return msgspec.json.decode(self._wire.call("POST", AT, body=new), type=MemoryStore)
+
+    def list(
+        self,
+        *,
+        limit: int | None = None,
+        page: str | None = None,
+        include_archived: bool = False,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> Page[MemoryStore]:
+        """See `MemoryStores.list`."""
+        asked = {
+            "limit": limit,
+            "page": page,
+            "include_archived": include_archived,
+            "created_at[gte]": since,
+            "created_at[lte]": until,
+        }
+        return msgspec.json.decode(self._wire.call("GET", AT, query=query_of(asked)), type=Page[MemoryStore])
+
+    def get(self, id: str) -> MemoryStore:
+        """See `MemoryStores.get`."""
+        return msgspec.json.decode(self._wire.call("GET", _path(id)), type=MemoryStore)
+
+    def update(self, id: str, change: StoreChange) -> MemoryStore:
+        """See `MemoryStores.update`."""
+        return msgspec.json.decode(self._wire.call("POST", _path(id), body=change), type=MemoryStore)
+
+    def archive(self, id: str) -> MemoryStore:
+        """See `MemoryStores.archive`."""
+        return msgspec.json.decode(self._wire.call("POST", f"{_path(id)}/archive"), type=MemoryStore)
+
+    def delete(self, id: str) -> None:
+        """See `MemoryStores.delete`."""
+        self._wire.call("DELETE", _path(id))
+
+
+class ClientStoreMemories:
+    """The memories of a store of a server; see `memory_stores.memories.StoreMemories`."""
+
+    def __init__(self, wire: Wire, store_id: str) -> None:
+        self._wire = wire
+        self._at = f"{_path(store_id)}/memories"
+
+    def create(self, new: NewStoreMemory, *, view: View = "basic") -> StoreMemory:
+        """See `StoreMemories.create`."""
+        return self._memory("POST", self._at, query={"view": view}, body=new)
+
+    def get(self, id: str, *, view: View = "full") -> StoreMemory:
+        """See `StoreMemories.get`."""
+        return self._memory("GET", self._path(id), query={"view": view})
+
+    def update(self, id: str, change: StoreMemoryChange, *, view: View = "basic") -> StoreMemory:
+        """See `StoreMemories.update`."""
+        return self._memory("POST", self._path(id), query={"view": view}, body=change)
+
+    def delete(self, id: str, *, expected_sha256: str | None = None) -> None:
+        """See `StoreMemories.delete`."""
+        query = query_of({"expected_content_sha256": expected_sha256})
+        self._wire.call("DELETE", self._path(id), query=query)
+
+    def list(
+        self,
+        *,
+        path_prefix: str = "/",
+        depth: int = 0,
+        limit: int | None = None,
+        page: str | None = None,
+        view: View = "basic",
+    ) -> Page[Item]:
+        """See `StoreMemories.list`."""
+        asked = {"path_prefix": path_prefix, "depth": depth, "limit": limit, "page": page, "view": view}
+        return msgspec.json.decode(self._wire.call("GET", self._at, query=query_of(asked)), type=Page[Item])
+
+    def _memory(self, method: str, path: str, **sent: Any) -> StoreMemory:
+        return msgspec.json.decode(self._wire.call(method, path, **sent), type=StoreMemory)
+
+    def _path(self, id: str) -> str:
+        return f"{self._at}/{quote(id, safe='')}"
+
+
+def _path(id: str) -> str:
+    return f"{AT}/{quote(id, safe='')}"
