@@ -173,6 +173,24 @@ def test_a_store_is_changed(run: Any) -> None:
     assert "books" in run("stores", "update", "books", "--sharing", "private").stdout
 
 
+@pytest.mark.parametrize("calls", ["run", pytest.param("served", marks=pytest.mark.slow)])
+def test_quotas_are_shown_and_set_for_a_tenant(calls: str, request: pytest.FixtureRequest) -> None:
+    run = request.getfixturevalue(calls)
+    run.json("stores", "create", "manuals")
+    changes = ("--quota", "max_stores=1", "--quota", "max_entries=7")
+    report = run.json("quotas", *changes)
+    assert (report["quotas"]["max_stores"], report["quotas"]["max_entries"]) == (1, 7)
+    assert report["usage"]["stores"] == 1
+    assert run.json("quotas") == report
+    assert "  max_stores           1\n" in run("quotas").stdout
+    refused = run("stores", "create", "books")
+    assert (refused.exit_code, "max_stores" in refused.stderr) == (2, True)
+    other = run.json("quotas", "--tenant", "acme")
+    assert (other["quotas"]["max_stores"], other["usage"]["stores"]) == (1000, 0)
+    reset = run.json("quotas", "--quota", "max_stores=null", "--quota", "max_entries=null")
+    assert reset["quotas"] == other["quotas"]
+
+
 def test_reindex_and_compact_end(run: Any) -> None:
     run.json("add", "one")
     assert run.json("reindex")["state"] == "completed"
@@ -311,6 +329,8 @@ def test_another_model_is_made_by_reindex(run: Any) -> None:
         (["memory-stores", "create", ""], 2, "NAME: must be 1 to 255 characters"),
         (["memory-stores", "create", "x", "--metadata", "{"], 2, "--metadata: is not a JSON object"),
         (["memory-stores", "update", "nope"], 2, "name what to change, such as --name NAME"),
+        (["quotas", "--quota", "max_stores"], 2, "--quota: 'max_stores' is not NAME=NUMBER or NAME=null"),
+        (["quotas", "--quota", "odd=1"], 2, "odd: is no quota; use max_storage_bytes"),
         (["agents", "show", "nope"], 1, "no agent is named 'nope'; there are: none"),
         (["agents", "delete", "nope"], 1, "no agent is named 'nope'"),
         (["agents", "update", "nope"], 2, "name what to change, such as --instructions TEXT"),
@@ -396,6 +416,7 @@ def test_errors_are_sentences(run: Any, words: list[str], code: int, said: str, 
         ["memory-stores"],
         ["memory-stores", "delete", "preferences"],
         ["memory-stores", "write-memory", "preferences", "/a.md", "text"],
+        ["quotas"],
         ["compact"],
     ],
 )
@@ -430,6 +451,7 @@ def test_a_command_on_existing_rows_needs_a_database_only_where_one_is_kept(run:
         ["stores", "create", "manuals"],
         ["agents", "create", "support"],
         ["memory-stores", "create", "preferences"],
+        ["quotas", "--quota", "max_stores=5"],
         ["index", "text.txt"],
     ],
 )

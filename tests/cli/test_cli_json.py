@@ -127,6 +127,7 @@ def walk(run: Any, write: Callable[[str, str], Path]) -> set[str]:
     assert told("jobs", "list", "--limit", "1") == [job]
     assert told("jobs", "show", job["id"]) == told("jobs", "cancel", job["id"]) == job
     told("usage")
+    assert told("quotas")["quotas"]["max_stores"] == 1000
     told("switches")
     told("compact")
     preview = told("forget", "--text", "spare KEY")

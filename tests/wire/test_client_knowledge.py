@@ -173,6 +173,20 @@ def test_a_quota_is_named_through_a_server(served: Callable[..., Any]) -> None:
             assert told.value.quota == quota
 
 
+def test_quotas_are_the_same_both_ways(client: Client, local: Any) -> None:
+    def told(opened: Any) -> list[Any]:
+        admin = opened.knowledge.admin
+        opened.knowledge.files.upload(b"four", "a.txt")
+        own, other = admin.set_quotas({"max_stores": 5}), admin.set_quotas({"max_stores": 6}, "acme")
+        assert (admin.quotas(), admin.quotas("acme")) == (own, other)
+        default = admin.set_quotas({"max_stores": None})
+        with pytest.raises(errors.InvalidInput, match="odd") as caught:
+            admin.set_quotas({"odd": 1})
+        return [own, other, default, caught.value.field, admin.usage(), admin.usage("acme")]
+
+    assert told(client) == told(local)
+
+
 def test_sources_that_give_no_bytes(local: Any) -> None:
     for source, says in ((io.StringIO("text"), "mode 'rb'"), (3, "is int")):
         with pytest.raises(errors.InvalidInput, match=says):

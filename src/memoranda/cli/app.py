@@ -105,6 +105,10 @@ COMMANDS = {
         "memoranda.cli.usage:usage",
         "Tell what was spent, by day and purpose: model calls, tokens, embedded texts.",
     ),
+    "quotas": (
+        "memoranda.cli.quotas:quotas",
+        "Show what a tenant holds and may hold, and set its quotas.",
+    ),
     "switches": (
         "memoranda.cli.switches:switches",
         "Show or set whether facts are extracted and summaries made, for a tenant or a channel.",

@@ -186,6 +186,18 @@ def pairs(given: list[str] | None, flag: str) -> dict[str, Any]:
     return values
 
 
+def limits_of(given: list[str] | None, flag: str) -> dict[str, int | None]:
+    """Return `name=number` arguments as a mapping; `null` is None."""
+    limits: dict[str, int | None] = {}
+    for word in given or []:
+        name, _, value = word.partition("=")
+        try:
+            limits[name] = msgspec.json.decode(value, type=int | None)
+        except msgspec.DecodeError as exc:
+            raise InvalidInput(flag, f"{word!r} is not NAME=NUMBER or NAME=null") from exc
+    return limits
+
+
 def some_text(given: str) -> str:
     """Return an argument that holds some text; a blank one is refused."""
     if not given.strip():

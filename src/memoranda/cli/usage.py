@@ -9,9 +9,8 @@ import typer
 
 from memoranda.app.costs import UsageReport
 from memoranda.cli.invocation import Invocation, common_options
-from memoranda.cli.options import moment
+from memoranda.cli.options import limits_of, moment
 from memoranda.cli.output import plain, rows
-from memoranda.errors import InvalidInput
 from memoranda.store.usage import COUNTS
 
 SHORT = ("times", "calls", "in", "out", "texts", "embedded")
@@ -34,7 +33,7 @@ def usage(
 ) -> None:
     """Tell what was spent, by day and purpose: model calls, tokens, embedded texts."""
     first, last = moment(since, "--since"), moment(until, "--until")
-    if changes := _changes(limit):
+    if changes := limits_of(limit, "--limit"):
         invocation.product.set_spending(changes, tenant)
     report = invocation.product.usage(
         since=None if first is None else first.date(),
@@ -42,17 +41,6 @@ def usage(
         tenant=tenant,
     )
     invocation.show(report, _table(report))
-
-
-def _changes(given: list[str] | None) -> dict[str, int | None]:
-    changes: dict[str, int | None] = {}
-    for word in given or []:
-        name, _, value = word.partition("=")
-        try:
-            changes[name] = msgspec.json.decode(value, type=int | None)
-        except msgspec.DecodeError as exc:
-            raise InvalidInput("--limit", f"{word!r} is not NAME=NUMBER or NAME=null") from exc
-    return changes
 
 
 def _table(report: UsageReport) -> str:

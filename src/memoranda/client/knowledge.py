@@ -16,6 +16,7 @@ import msgspec
 from typing_extensions import Unpack
 
 from memoranda.client.wire import Wire, query_of
+from memoranda.config.sections import Quotas
 from memoranda.knowledge.checks import passage_query
 from memoranda.knowledge.sources import BlockingSource, name_of, opened
 from memoranda.knowledge.values import (
@@ -32,6 +33,7 @@ from memoranda.knowledge.values import (
     StoreChange,
     StoredFile,
     StoreFile,
+    Usage,
     VectorStore,
 )
 from memoranda.readers.base import PageImage
@@ -41,6 +43,7 @@ from memoranda.text.splitting import Chunking
 T = TypeVar("T")
 FILES = "/v1/files"
 STORES = "/v1/vector_stores"
+ADMIN = "/v1/admin"
 POLL = 0.25
 """Seconds between two polls of a file or store in progress."""
 TIMES = ("created_at", "expires_at", "last_active_at")
@@ -51,11 +54,12 @@ NOT_SENT: dict[type[Any], dict[str, Any]] = {
 
 
 class ClientKnowledge:
-    """The files and vector stores of a server."""
+    """The files and vector stores of a server, and what an admin sees."""
 
     def __init__(self, wire: Wire) -> None:
         self.files = ClientFiles(wire)
         self.stores = ClientStores(wire)
+        self.admin = ClientAdmin(wire)
 
 
 class ClientFiles:
@@ -295,6 +299,28 @@ class ClientStores:
         )
 
 
+class ClientAdmin:
+    """Quotas and usage of tenants of a server; see `knowledge.Admin`."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    def quotas(self, tenant: str | None = None) -> Quotas:
+        """See `Admin.quotas`."""
+        answer = self._wire.call("GET", f"{ADMIN}/quotas", query=query_of({"tenant": tenant}))
+        return _sent_quotas(answer)
+
+    def set_quotas(self, changes: dict[str, int | None], tenant: str | None = None) -> Quotas:
+        """See `Admin.set_quotas`."""
+        query = query_of({"tenant": tenant})
+        return _sent_quotas(self._wire.call("POST", f"{ADMIN}/quotas", body=changes, query=query))
+
+    def usage(self, tenant: str | None = None) -> Usage:
+        """See `Admin.usage`."""
+        answer = self._wire.call("GET", f"{ADMIN}/usage", query=query_of({"tenant": tenant}))
+        return msgspec.json.decode(answer, type=Usage)
+
+
 # --- values over the wire --------------------------------------------------------------------------
 
 
@@ -305,6 +331,11 @@ def _path(*parts: str) -> str:
 
 def _value(body: bytes, type_: type[T]) -> T:
     return _from_wire(msgspec.json.decode(body), type_)
+
+
+def _sent_quotas(body: bytes) -> Quotas:
+    sent = msgspec.json.decode(body)
+    return Quotas(**{name: sent[name] for name in Quotas.__struct_fields__})
 
 
 def _page(body: bytes, type_: type[T]) -> Listed[T]:
