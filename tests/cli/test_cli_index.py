@@ -214,6 +214,7 @@ def test_quotas_stop_it_and_say_so(run: Any, write: Write) -> None:
     assert result.exit_code == 1
     assert "2 added" in result.stdout
     assert "stopped before the rest: 1 more do not fit beside 2" in result.stderr
+    assert "memoranda quotas --quota NAME=NUMBER raises one" in result.stderr
     write("d/a.txt", "another text of a")
     Path("d/c.txt").unlink()
     assert counts(run.json("index", "d", *full)) == (0, 1, 1, 0)

@@ -144,4 +144,4 @@ def print_summary(done: Filed, store: VectorStore, seconds: float, *, pruned: bo
         say(plain(f"  {short_path(failure.path)}: {failure.code}: {failure.message}"))
     if done.stopped:
         say(f"stopped before the rest: {done.stopped}")
-        say("quotas are part of the configuration: --set quotas.NAME=NUMBER raises one")
+        say("memoranda quotas shows the quotas; memoranda quotas --quota NAME=NUMBER raises one")
