@@ -178,6 +178,15 @@ def test_versions_that_end_by_themselves_are_the_same_in_both_orders(talk: Any, 
     assert begins == [(DAY, ends), (DAY + timedelta(days=150), None)]
 
 
+@pytest.mark.parametrize("kind", ["note", "fact"])
+def test_nothing_is_stored_if_an_id_of_a_request_names_two_texts(talk: Any, kind: str) -> None:
+    """The first of each is written in an earlier transaction than the second."""
+    facts = [{"id": f"t{n}", "content": f"Tim owns boat {n}", "kind": "fact"} for n in range(18)]
+    with pytest.raises(Conflict, match="id: 't0'"):
+        talk.memories.add_many([facts[0] | {"content": "Tim sails", "kind": kind}, *facts[1:], facts[0]])
+    assert talk.memories.list(kinds=["note", "fact"]).data == []
+
+
 def test_a_late_version_is_not_merged_over_what_contradicts_it(talk: Any) -> None:
     owned(talk, 10, content="Tim does not own a boat")
     owned(talk, 20)

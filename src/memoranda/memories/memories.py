@@ -90,11 +90,11 @@ class Memories:
 
     async def add_many(self, memories: Iterable[NewMemory | Mapping[str, Any] | str]) -> list[Added]:
         """Store a batch, in order; return one result each. Nothing is written if one of them is invalid, or has the
-        id of a stored one with another text.
+        id of another one, stored or in the batch, with another text.
 
         Raises:
             InvalidInput: names the memory by its place, the field and the fix.
-            Conflict: an `id` already names another text.
+            Conflict: an `id` names two texts, or already names another text.
         """
         return await self._store(self.prepare(memories))
 

@@ -27,7 +27,7 @@ from memoranda.store.jobs import OPERATOR_TENANT, RELEASE_JOB, Jobs
 from memoranda.store.retrieval.search import Recall
 from memoranda.store.rows import Record, attributes
 from memoranda.store.store import Store
-from memoranda.store.transaction import Writing
+from memoranda.store.transaction import Writing, no_two_texts
 from memoranda.store.usage import Ledger
 from memoranda.store.validation import Draft, check_name
 from memoranda.text.splitting import Chunking
@@ -155,8 +155,10 @@ class Core(msgspec.Struct):
         concerned with, see `Writer`. Outcomes are in the order of `drafts`.
 
         Raises:
-            Conflict: an id already names another text.
+            Conflict: an id names two texts, or already names another text; nothing was stored, unless the id was taken
+                between two steps.
         """
+        no_two_texts(drafts)
         special: dict[int, str] = {}
         for kind, writer in self.writers.items():
             places = [at for at, draft in enumerate(drafts) if draft.row.kind == kind]

@@ -349,3 +349,18 @@ def compared(
             raise Conflict(f"id: {row.id!r} already names another text; update it, or choose another id")
         seen.add(row.id)
     return list(fresh.values()), known
+
+
+def no_two_texts(drafts: Sequence[Draft]) -> None:
+    """Check that drafts with one id are one memory.
+
+    Raises:
+        Conflict: an id given by the caller names two texts, or one text of two kinds or scopes.
+    """
+    keys: dict[str, str] = {}
+    for draft in drafts:
+        row = draft.row
+        if draft.named and keys.setdefault(row.id, row.dedup_key) != row.dedup_key:
+            raise Conflict(
+                f"id: {row.id!r} names two memories of the request; choose another id for one of them"
+            )
