@@ -143,6 +143,24 @@ def test_what_ended_in_the_other_system_ends_here(source: str, rc: BlockingMemor
     assert rc.memories.get(id_).invalid_at is not None
 
 
+def test_a_later_version_of_a_fact_ends_as_in_the_other_system(rc: BlockingMemoranda, tmp_path: Path) -> None:
+    def export(end: str | None) -> Path:
+        times = [("e1", "2024-01-01", "2024-02-01T00:00:00Z"), ("e2", "2024-06-01", end)]
+        edges = [
+            {"uuid": id_, "fact": "Ann owns a boat", "source_node_uuid": "n1", "target_node_uuid": "n2",
+             "name": "OWNS", "valid_at": f"{day}T00:00:00Z", "invalid_at": ended}
+            for id_, day, ended in times
+        ]  # fmt: skip
+        path = tmp_path / "export.json"
+        path.write_text(json.dumps({"edges": edges, "nodes": [], "episodes": []}))
+        return path
+
+    for end, expected in ((None, (2, 0, 0)), ("2040-01-01T00:00:00Z", (0, 2, 1))):
+        tally = rc.import_history(export(end)).imported["fact"]
+        assert (tally.created, tally.present, tally.ended) == expected
+    assert by_text(rc)["Ann owns a boat"].invalid_at == datetime(2040, 1, 1, tzinfo=UTC)
+
+
 def test_conversations_become_sessions_with_their_ids_and_dates(
     rc: BlockingMemoranda, tmp_path: Path
 ) -> None:

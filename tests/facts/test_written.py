@@ -178,6 +178,24 @@ def test_versions_that_end_by_themselves_are_the_same_in_both_orders(talk: Any, 
     assert begins == [(DAY, ends), (DAY + timedelta(days=150), None)]
 
 
+def test_a_version_is_written_again_by_its_id(talk: Any) -> None:
+    ends = DAY + timedelta(days=30)
+    owned(talk, 0, id="first", invalid_at=ends)
+    owned(talk, 150, id="again")
+    assert owned(talk, 150, id="again").memory.id == "again"
+    versions = [("again", 150), ("first", 0)]
+    facts = [
+        {"content": "Tim owns a boat", "kind": "fact", "user_id": "tim", "id": id_,
+         "occurred_at": DAY + timedelta(days=after)}
+        for id_, after in versions
+    ]  # fmt: skip
+    added = talk.memories.add_many(facts)
+    assert [(each.memory.id, each.created) for each in added] == [("again", False), ("first", False)]
+    talk.memories.update("again", tags=["boats"])
+    assert owned(talk, 150, id="again").memory.tags == ["boats"]
+    assert (talk.count(), talk.memories.get("first").invalid_at) == (2, ends)
+
+
 @pytest.mark.parametrize("kind", ["note", "fact"])
 def test_nothing_is_stored_if_an_id_of_a_request_names_two_texts(talk: Any, kind: str) -> None:
     """The first of each is written in an earlier transaction than the second."""

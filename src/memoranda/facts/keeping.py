@@ -21,7 +21,6 @@ from memoranda.store.rows import (
     context_of,
     fetch,
     fetch_ids,
-    is_same,
     refs_of,
     to_memory,
 )
@@ -109,8 +108,8 @@ class _Keeper:
     def take(self, plan: Plan) -> Outcome:
         """Write one fact. One that has an id of the caller's gets a row of its own, also where it is nearly the same as
         another. A fact that was not stated in a conversation neither joins nor ends a standing instruction."""
-        if plan.draft.named and (there := self._stored(plan.draft.row)) is not None:
-            return there
+        if plan.draft.named and fetch_ids(self.w.c, self.w.tenant, [plan.draft.row.id]):
+            return self.w.insert([plan.draft])[0]
         rows, cosines = self._neighbours(plan)
         at = versions.start_of(plan.draft.row)
         text = plan.draft.row.content
@@ -135,13 +134,6 @@ class _Keeper:
         return self._keep(plan, position, rows, at)
 
     # --- what is there -----------------------------------------------------------------------------
-
-    def _stored(self, row: Record) -> Outcome | None:
-        """Return the stored fact that has the id, text and scope of a new one; None if there is none."""
-        there = fetch_ids(self.w.c, self.w.tenant, [row.id]).get(row.id)
-        if there is None or not is_same(there, row):
-            return None
-        return Outcome(there, created=False, embedded=not self.w.waiting([there.seq]))
 
     def _neighbours(self, plan: Plan) -> tuple[dict[int, Record], dict[int, float]]:
         """Return the facts of the same home that may be versions of a new one, with the parts of consolidated ones, and

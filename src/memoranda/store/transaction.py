@@ -327,27 +327,31 @@ def compared(
     c: Connection, tenant: str, drafts: Sequence[Draft]
 ) -> tuple[list[Draft], dict[str, tuple[int, str]]]:
     """Return the drafts that are new, one for each text and scope, and the existing rows of the others: (seq, id) by
-    the dedup key of the draft. Rows whose key is not that of their text and scope, as summaries, exist by their ids.
+    the dedup key of the draft. A draft with the id, kind, text and scope of a row is that row, and takes its key: a
+    later version of a fact, or a summary, has a key that is not that of its text and scope.
 
     Raises:
-        Conflict: an id given by the caller already names another text.
+        Conflict: an id given by the caller names two texts, or already names another text.
     """
+    no_two_texts(drafts)
+    named = [draft for draft in drafts if draft.named]
+    taken = fetch_ids(c, tenant, [draft.row.id for draft in named]) if named else {}
+    for draft in named:
+        other = taken.get(draft.row.id)
+        if (
+            other is not None and other.kind != "message" and is_same(draft.row, other)
+        ):  # equal messages may be two
+            draft.row = draft.row._replace(dedup_key=other.dedup_key)
     known = known_texts(c, tenant, drafts)
     fresh: dict[str, Draft] = {}
     for draft in drafts:
         if draft.row.dedup_key not in known:
             fresh.setdefault(draft.row.dedup_key, draft)
-    named = {key: draft.row for key, draft in fresh.items() if draft.named}
-    taken = fetch_ids(c, tenant, [row.id for row in named.values()]) if named else {}
-    seen: set[str] = set()
-    for key, row in named.items():
-        other = taken.get(row.id)
-        if other is not None and row.kind != "message" and is_same(row, other):  # equal messages may be two
-            known[key] = (other.seq, other.id)
-            del fresh[key]
-        elif other is not None or row.id in seen:
-            raise Conflict(f"id: {row.id!r} already names another text; update it, or choose another id")
-        seen.add(row.id)
+    for draft in fresh.values():
+        if draft.named and draft.row.id in taken:
+            raise Conflict(
+                f"id: {draft.row.id!r} already names another text; update it, or choose another id"
+            )
     return list(fresh.values()), known
 
 

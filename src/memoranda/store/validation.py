@@ -145,7 +145,7 @@ def dedup_key(
 
 
 def changed(row: Record, change: Change, now: int, bounds: Bounds) -> Record:
-    """Return the row after an update; unset fields do not change.
+    """Return the row after an update; unset fields do not change, and neither does the key of an unchanged text.
 
     Raises:
         InvalidInput: names the field and the fix.
@@ -178,7 +178,8 @@ def changed(row: Record, change: Change, now: int, bounds: Bounds) -> Record:
     if change.archived is not msgspec.UNSET:
         put["archived_at"] = (row.archived_at or now) if change.archived else None
     after = row._replace(**put, updated_at=now)
-    return keyed(after)
+    new = keyed(after)
+    return after if new.dedup_key == keyed(row).dedup_key else new
 
 
 def _with_reserved(row: Record, metadata: str) -> str:
