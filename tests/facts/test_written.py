@@ -196,6 +196,13 @@ def test_a_version_is_written_again_by_its_id(talk: Any) -> None:
     assert (talk.count(), talk.memories.get("first").invalid_at) == (2, ends)
 
 
+def test_a_text_with_an_id_joins_the_version_of_its_time(talk: Any) -> None:
+    owned(talk, 0, id="first", invalid_at=DAY + timedelta(days=30))
+    owned(talk, 150, id="again")
+    assert [owned(talk, after, id=f"at{after}").memory.id for after in (10, 160)] == ["first", "again"]
+    assert talk.count() == 2
+
+
 @pytest.mark.parametrize("kind", ["note", "fact"])
 def test_nothing_is_stored_if_an_id_of_a_request_names_two_texts(talk: Any, kind: str) -> None:
     """The first of each is written in an earlier transaction than the second."""

@@ -21,6 +21,7 @@ from memoranda.store.rows import (
     context_of,
     fetch,
     fetch_ids,
+    is_same,
     refs_of,
     to_memory,
 )
@@ -106,8 +107,9 @@ class _Keeper:
         self.inserted_vectors: dict[int, NDArray[np.float32]] = {}
 
     def take(self, plan: Plan) -> Outcome:
-        """Write one fact. One that has an id of the caller's gets a row of its own, also where it is nearly the same as
-        another. A fact that was not stated in a conversation neither joins nor ends a standing instruction."""
+        """Write one fact. One that has an id of the caller's joins only a fact of the same text and scope; where it is
+        nearly the same as another, it gets a row of its own. A fact that was not stated in a conversation neither joins
+        nor ends a standing instruction."""
         if plan.draft.named and fetch_ids(self.w.c, self.w.tenant, [plan.draft.row.id]):
             return self.w.insert([plan.draft])[0]
         rows, cosines = self._neighbours(plan)
@@ -120,7 +122,8 @@ class _Keeper:
             if content != row.content:
                 known = relation(text, row.content, cosines.get(seq), self.bounds)
             known = plan.verdicts.get(seq, known)
-            own = plan.draft.named and known in (Relation.SAME, Relation.NEAR)
+            alike = known in (Relation.SAME, Relation.NEAR) and not is_same(row, plan.draft.row)
+            own = plan.draft.named and alike
             protected = not stated and is_standing(to_memory(row))
             related[seq] = Relation.OTHER if own or protected else known
         single = [
