@@ -156,9 +156,41 @@ def test_a_later_version_of_a_fact_ends_as_in_the_other_system(rc: BlockingMemor
         return path
 
     for end, expected in ((None, (2, 0, 0)), ("2040-01-01T00:00:00Z", (0, 2, 1))):
-        tally = rc.import_history(export(end)).imported["fact"]
-        assert (tally.created, tally.present, tally.ended) == expected
+        dry = rc.import_history(export(end), dry_run=True).imported["fact"]
+        done = rc.import_history(export(end)).imported["fact"]
+        assert [(tally.created, tally.present, tally.ended) for tally in (dry, done)] == [expected] * 2
     assert by_text(rc)["Ann owns a boat"].invalid_at == datetime(2040, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("apart", [0, 20, BATCH])
+def test_a_dry_run_compares_facts_as_the_import(apart: int, rc: BlockingMemoranda, tmp_path: Path) -> None:
+    """What holds again after it was contradicted, or has ended; also where another write has the earlier versions."""
+    said = [
+        ("Ann lives in Rome", 1, None), ("Ann owns a boat", 1, 3), ("Ann lives in Oslo", 5, None),
+        ("Cy lives in Oslo", 5, None),
+        *((f"Ben likes dish number {n} of the menu {n}", 1, None) for n in range(apart)),
+        ("Ann lives in Rome", 9, None), ("Ann owns a boat", 9, None), ("Ann owns a boat", 10, None),
+        ("Cy lives in Rome", 1, None), ("Cy lives in Rome", 9, None),
+    ]  # fmt: skip
+    edges = [
+        {"uuid": f"e{n}", "fact": text, "source_node_uuid": "n1", "target_node_uuid": "n2", "name": "X",
+         "valid_at": f"2024-01-{start:02}T00:00:00Z", "invalid_at": end and f"2024-01-{end:02}T00:00:00Z"}
+        for n, (text, start, end) in enumerate(said)
+    ]  # fmt: skip
+    path = tmp_path / "export.json"
+    for count, present in ((len(edges) - 5, 0), (len(edges), len(edges) - 4)):
+        path.write_text(json.dumps({"edges": edges[:count], "nodes": [], "episodes": []}))
+        before = stored(rc)
+        dry = rc.import_history(path, dry_run=True)
+        assert stored(rc) == before
+        done = rc.import_history(path)
+        assert (dry.imported, dry.skipped) == (done.imported, done.skipped)
+        assert done.imported["fact"].present == present
+    rc.memories.forget(scopes=["all"])
+    dry = rc.import_history(path, dry_run=True)
+    done = rc.import_history(path)
+    assert (dry.imported, dry.skipped) == (done.imported, done.skipped)
+    assert done.imported["fact"].present == 1
 
 
 def test_conversations_become_sessions_with_their_ids_and_dates(

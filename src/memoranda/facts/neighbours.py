@@ -50,11 +50,15 @@ async def planned(
         IndexUnavailable: an index does not answer.
     """
     await core.ingest.embed(tenant, drafts, purpose)
-    return await core.threads.run(_near, core, tenant, drafts, among)
+    return await core.threads.run(near, core, tenant, drafts, among)
 
 
-def _near(core: Core, tenant: str, drafts: Sequence[Draft], among: Filter) -> list[Plan]:
-    """Return the drafts with the neighbours that the indexes have; the write adds those after `Plan.seen`."""
+def near(core: Core, tenant: str, drafts: Sequence[Draft], among: Filter = EVERYTHING) -> list[Plan]:
+    """Return the drafts with the neighbours that the indexes have; the write adds those after `Plan.seen`.
+
+    Raises:
+        IndexUnavailable: an index does not answer.
+    """
     store = core.store
     store.derived.follow(tenant)
     seen = store.derived.applied

@@ -150,6 +150,18 @@ class Core(msgspec.Struct):
         await self.jobs.finish(tenant, RELEASE_JOB)
         return result
 
+    async def concerned(
+        self, tenant: str, drafts: Sequence[Draft], before: int | None = None
+    ) -> dict[int, str]:
+        """Return the kinds of the writers that are concerned with drafts, by the places of these, see `Writer`."""
+        special: dict[int, str] = {}
+        for kind, writer in self.writers.items():
+            places = [at for at, draft in enumerate(drafts) if draft.row.kind == kind]
+            if places:
+                chosen = await writer.concerned(tenant, [drafts[at] for at in places], before)
+                special |= {places[at]: kind for at in chosen}
+        return special
+
     async def write(self, tenant: str, drafts: Sequence[Draft], before: int | None = None) -> list[Outcome]:
         """Store drafts: in order those for which a row is enough, then in order those that a writer of their kind is
         concerned with, see `Writer`. Outcomes are in the order of `drafts`.
@@ -159,12 +171,7 @@ class Core(msgspec.Struct):
                 between two steps.
         """
         no_two_texts(drafts)
-        special: dict[int, str] = {}
-        for kind, writer in self.writers.items():
-            places = [at for at, draft in enumerate(drafts) if draft.row.kind == kind]
-            if places:
-                chosen = await writer.concerned(tenant, [drafts[at] for at in places], before)
-                special |= {places[at]: kind for at in chosen}
+        special = await self.concerned(tenant, drafts, before)
         plain = [at for at in range(len(drafts)) if at not in special]
         stored = await self.ingest.write(tenant, [drafts[at] for at in plain])
         outcomes = dict(zip(plain, stored, strict=True))
