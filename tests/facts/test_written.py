@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memoranda.errors import Conflict, EmbedderUnavailable, IndexUnavailable, InvalidInput
-from memoranda.facts import provenance
+from memoranda.facts import keeping, provenance
 from memoranda.facts.claims import correction_in
 from memoranda.facts.merging import Relation, relation
 from memoranda.store.jobs import RELEASE_JOB, Run
@@ -112,6 +112,20 @@ def test_a_fact_with_an_id_has_a_row_of_its_own(talk: Any) -> None:
     with pytest.raises(Conflict):
         talk.memories.add("Tim lives in Bonn", kind="fact", user_id="tim", id="f3")
     assert talk.memories.get("f3").content == "Tim lives in Oslo"
+
+
+def test_facts_of_a_batch_are_compared_before_the_write(talk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Comparisons would hold up the writes of all others."""
+
+    def refused(*_: Any) -> Relation:
+        raise AssertionError("compared in the transaction")
+
+    monkeypatch.setattr(keeping, "relation", refused)
+    cities = [lives_in(city, occurred_at=DAY + timedelta(days=n)) for n, city in enumerate(CITIES)]
+    in_one_batch(talk.memories, [*cities, {**cities[-1], "content": "Tim lives in  Oslo."}])
+    assert talk.live() == ["Tim lives in Oslo"]
+    talk.say("I live in Rome. My sister is called Ida. I live in Genoa.")
+    assert "Mara lives in Genoa" in talk.live()
 
 
 def test_a_batch_keeps_its_order_and_is_refused_as_a_whole(talk: Any) -> None:

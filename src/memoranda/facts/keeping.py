@@ -39,13 +39,14 @@ FIRST_REFS = 150
 
 class Plan(msgspec.Struct):
     """A fact to be stored: its draft, the cosines of its neighbours by seq (NaN: not known), what a model said it is to
-    them, what rules say, with the text of each that they said it of, the revision up to which neighbours were looked
-    for, and the filter that these pass."""
+    them, what rules say, with the text of each that they said it of, what they say of the texts of drafts that are
+    written before it, the revision up to which neighbours were looked for, and the filter that these pass."""
 
     draft: Draft
     near: dict[int, float] = msgspec.field(default_factory=dict)
     verdicts: dict[int, Relation] = msgspec.field(default_factory=dict)
     related: dict[int, tuple[str, Relation]] = msgspec.field(default_factory=dict)
+    beside: dict[str, Relation] = msgspec.field(default_factory=dict)
     seen: int = 0
     among: Filter = EVERYTHING
 
@@ -91,11 +92,20 @@ def home_of(row: Record) -> Home:
 def learn(w: Writing, plans: Sequence[Plan], bounds: Bounds) -> Written:
     """Write facts, earliest first, each with what follows for its versions; outcomes are in the order of `plans`."""
     keeper = _Keeper(w, bounds)
-    outcomes = {}
-    for at in sorted(range(len(plans)), key=lambda at: versions.start_of(plans[at].draft.row)):
-        outcomes[at] = keeper.take(plans[at])
+    outcomes = {at: keeper.take(plans[at]) for at in in_order(plans)}
     counts = Learned(keeper.kept, keeper.joined, keeper.superseded)
     return Written(counts, [outcomes[at] for at in range(len(plans))])
+
+
+def in_order(plans: Sequence[Plan]) -> list[int]:
+    """Return the places of the plans in the order in which they are written: earliest start first."""
+    return sorted(range(len(plans)), key=lambda at: versions.start_of(plans[at].draft.row))
+
+
+def cosine(first: NDArray[np.float32], second: NDArray[np.float32]) -> float:
+    """Return the cosine of two vectors; 0 if one of them has no length."""
+    size = float(np.linalg.norm(first) * np.linalg.norm(second))
+    return float(first @ second) / size if size else 0.0
 
 
 class _Keeper:
@@ -120,7 +130,9 @@ class _Keeper:
         for seq, row in rows.items():
             content, known = plan.related.get(seq, ("", Relation.OTHER))
             if content != row.content:
-                known = relation(text, row.content, cosines.get(seq), self.bounds)
+                known = plan.beside.get(row.content) or relation(
+                    text, row.content, cosines.get(seq), self.bounds
+                )
             known = plan.verdicts.get(seq, known)
             alike = known in (Relation.SAME, Relation.NEAR) and not is_same(row, plan.draft.row)
             own = plan.draft.named and alike
@@ -155,7 +167,7 @@ class _Keeper:
         }
         cosines = {seq: value for seq, value in plan.near.items() if value == value}
         if plan.vector is not None:
-            cosines |= {seq: _cosine(plan.vector, vector) for seq, vector in self.inserted_vectors.items()}
+            cosines |= {seq: cosine(plan.vector, vector) for seq, vector in self.inserted_vectors.items()}
         return rows, cosines
 
     def _known(self, row: Record, related: Relation, rows: dict[int, Record]) -> Known:
@@ -267,8 +279,3 @@ def _joined(first: list[str], second: list[str]) -> list[str]:
 
 def _listed(text: str) -> list[str]:
     return list(msgspec.json.decode(text))
-
-
-def _cosine(first: NDArray[np.float32], second: NDArray[np.float32]) -> float:
-    size = float(np.linalg.norm(first) * np.linalg.norm(second))
-    return float(first @ second) / size if size else 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from memoranda.facts.claims import Correction, claims, correction_in
-from memoranda.facts.keeping import Home, Plan, home_of
+from memoranda.facts.keeping import LATE, Home, Plan, cosine, home_of, in_order
 from memoranda.facts.merging import Bounds, Relation, relation
 from memoranda.facts.versions import is_live, start_of
 from memoranda.filters import EVERYTHING, Compare, Filter, all_of
@@ -77,13 +77,26 @@ def near(core: Core, tenant: str, drafts: Sequence[Draft], among: Filter = EVERY
     rows = store.db.read(lambda c: fetch(c, tenant, wanted), tenant)
     bounds = Bounds(core.config.facts.near_cosine, core.config.facts.near_jaccard)
     for plan in plans:  # here, to spare the writer thread
-        for seq, cosine in plan.near.items():
+        for seq, near in plan.near.items():
             if seq in rows:
                 text = rows[seq].content
-                known = None if cosine != cosine else cosine
+                known = None if near != near else near
                 plan.related[seq] = text, relation(plan.draft.row.content, text, known, bounds)
         _correct(plan, rows)
+    _compare_drafts([plans[at] for at in in_order(plans)], bounds)
     return plans
+
+
+def _compare_drafts(plans: Sequence[Plan], bounds: Bounds) -> None:
+    """Compare facts, in the order in which they are written, with those of their home before them, as far as the write
+    would."""
+    for at, plan in enumerate(plans):
+        new, vector = plan.draft.row, plan.vector
+        for before in plans[max(0, at - LATE) : at]:
+            old, other = before.draft.row, before.vector
+            if home_of(old) == home_of(new):
+                near = None if vector is None or other is None else cosine(vector, other)
+                plan.beside[old.content] = relation(new.content, old.content, near, bounds)
 
 
 def _correct(plan: Plan, rows: Mapping[int, Record]) -> None:
