@@ -222,3 +222,22 @@ def test_of_a_fact_and_its_message_the_one_told_has_the_better_place(
     )
     kept, _ = choosing.unrepeated(found, question)
     assert ids(choosing.relevant_first(kept, question)) == [told, "cat"]
+
+
+def test_a_fact_in_place_of_its_message_keeps_its_own_scores() -> None:
+    """It ranks by the better score and similarity of both."""
+    found = chosen(
+        hit("Mara lives in Bonn", 0.2, "fact", kind="fact", source_refs=["said"]),
+        hit("I live in Bonn, Mara said", 0.9, "said", kind="message"),
+        hit("Tim has a cat", 0.6, "cat"),
+    )
+    kept, _ = choosing.unrepeated(found, "Which town is home?")
+    ranked = choosing.relevant_first(kept, "Which town is home?")
+    assert [(one.memory.id, one.score, one.weak) for one in ranked] == [
+        ("fact", 0.9, False),
+        ("cat", 0.6, False),
+    ]
+    fact = ranked[0]
+    assert (fact.hit.score, fact.hit.similarity) == (0.2, 0.2)
+    assert (fact.ranking.score, fact.ranking.similarity) == (0.9, 0.9)
+    assert fact.scores == {"search": 0.2, "similarity": 0.2, "replaced": 0.9}

@@ -223,6 +223,20 @@ def test_a_context_that_answers_says_nothing_of_it() -> None:
     assert made.text.endswith(f"behind the mill\n\n{QUESTION}")
 
 
+def test_a_fact_in_place_of_its_message_is_evidence_by_its_own_similarity() -> None:
+    fact = hit("f", "The boat of Mara has a mooring", 0.2, kind="fact", source_refs=["m"])
+    message = hit("m", "Mara said: our boat has a mooring", 0.9, kind="message")
+
+    def probability(*hits: Hit) -> float:
+        chosen, _ = choosing.unrepeated(choosing.candidates(hits), QUESTION)
+        found = Found(QUESTION, memories=[Window([one]) for one in chosen])
+        made, used = composed(ContextQuery(query=QUESTION), found, tokens.count, 100)
+        assert used == ["f"]
+        return made.evidence_probability
+
+    assert probability(fact, message) == probability(fact)
+
+
 RELEVANCE = st.tuples(
     st.sampled_from(["the boat", "geese on the roof", "ink " * 40]), st.sampled_from([0.1, 0.75])
 )

@@ -240,6 +240,18 @@ def test_the_reply_to_the_question_is_told_below_the_floor_and_with_its_words(re
     assert set(told("Does the boat need oil?")) & {late, soon} == {soon}
 
 
+def test_a_fact_in_place_of_its_message_is_reported_with_its_own_similarity(desk: Any) -> None:
+    memories = desk.inner.acting_as(desk.admin)
+    question = "Which tea does Mara drink?"
+    message = desk.run(memories.add("Mara drinks tea", kind="message", user_id="ada")).memory.id
+    text = "Mara drinks a smoked tea in the long winter of the house behind the hill"
+    desk.run(memories.add(text, kind="fact", user_id="ada", source_refs=[message]))
+    own = {hit.memory.content: hit.similarity for hit in desk.run(memories.search(question)).results}
+    found = find(desk, question)
+    report = system_prompt(turn(desk), None, Past(), found, 10_000).report(found)
+    assert [one["similarity"] for one in report["retrieved"]] == [own[text]]
+
+
 def test_what_was_told_is_counted_as_used(desk: Any) -> None:
     """Once the answer is there; a preview counts nothing."""
     memories = desk.inner.acting_as(desk.admin)

@@ -36,7 +36,8 @@ class Ended(msgspec.Struct, frozen=True):
 
 
 class Chosen(msgspec.Struct):
-    """A memory for a context, with the parts of its score. `weak` if nothing relates it to the question."""
+    """A memory for a context, with the parts of its score. `weak` if nothing relates it to the question. `replaces` are
+    the hits of the memories that are left out for it."""
 
     hit: Hit
     terms: frozenset[str]
@@ -44,11 +45,19 @@ class Chosen(msgspec.Struct):
     scores: dict[str, float]
     weak: bool = False
     ended: Ended | None = None
+    replaces: list[Hit] = []
 
     @property
     def memory(self) -> Memory:
         """The memory."""
         return self.hit.memory
+
+    @property
+    def ranking(self) -> Hit:
+        """The hit with the best score and similarity of the memory and of those that it replaces: what it ranks by."""
+        hits = [self.hit, *self.replaces]
+        known = [hit.similarity for hit in hits if hit.similarity is not None]
+        return replace(self.hit, score=max(hit.score for hit in hits), similarity=max(known, default=None))
 
     @property
     def until(self) -> datetime | None:
@@ -96,7 +105,7 @@ def relevant_first(
     asked = frozenset(query_terms(question))
     for candidate in candidates:
         candidate.score = round(candidate.score * (weights or {}).get(candidate.memory.kind, 1.0), 6)
-        candidate.weak = unrelated(asked, candidate.terms, candidate.hit.similarity)
+        candidate.weak = unrelated(asked, candidate.terms, candidate.ranking.similarity)
     waiting = sorted(
         candidates,
         key=lambda candidate: (candidate.weak, -candidate.score, -candidate.memory.occurred_at.timestamp()),
@@ -159,15 +168,11 @@ def unrepeated(candidates: Sequence[Chosen], question: str) -> tuple[list[Chosen
 
 
 def _replace(candidate: Chosen, others: Sequence[Chosen]) -> None:
-    """Give a candidate the best score and similarity of those that it stands for, if they are better than its own."""
+    """Rank a candidate by the best score and similarity of those that it stands for, if they are better than its own."""
     best = max(other.score for other in others)
     if best > candidate.score:
         candidate.score = candidate.scores["replaced"] = best
-    hit = candidate.hit
-    known = [one.hit.similarity for one in (candidate, *others) if one.hit.similarity is not None]
-    candidate.hit = replace(
-        hit, score=max(hit.score, *(one.hit.score for one in others)), similarity=max(known, default=None)
-    )
+    candidate.replaces = [*candidate.replaces, *(other.hit for other in others)]
 
 
 def parts_of(hit: Hit) -> dict[str, float]:

@@ -146,8 +146,7 @@ def evidence_of(question: str, entries: Iterable[Entry], results: Found) -> Evid
 
 def evidence_in(question: str, results: Found) -> Evidence:
     """Return the evidence of all memories and summaries of these results."""
-    found = [candidate for window in results.memories for candidate in window.found]
-    return _remembered_evidence(question, [*found, *results.sessions], results)
+    return _remembered_evidence(question, results.candidates, results)
 
 
 def _remembered_evidence(question: str, found: Iterable[Chosen], results: Found) -> Evidence:

@@ -64,11 +64,9 @@ class Found(msgspec.Struct):
     degraded: set[str] = msgspec.field(default_factory=set)
 
     @property
-    def hits(self) -> list[Hit]:
+    def candidates(self) -> list[Chosen]:
         """The memories and summaries."""
-        return [candidate.hit for window in self.memories for candidate in window.found] + [
-            candidate.hit for candidate in self.sessions
-        ]
+        return [candidate for window in self.memories for candidate in window.found] + self.sessions
 
 
 class _Answers(msgspec.Struct):

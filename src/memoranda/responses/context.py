@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from memoranda.contexts.assembly import Assembled, Piece, assemble
+from memoranda.contexts.choosing import Chosen
 from memoranda.contexts.composing import HEADINGS, evidence_in, evidence_of, remembered_entries
 from memoranda.contexts.finding import Finding, Found
 from memoranda.contexts.values import ContextQuery, Said
@@ -52,7 +53,7 @@ class Remembered(msgspec.Struct):
     @property
     def hits(self) -> list[Hit]:
         """The memories and summaries, best first."""
-        return sorted(self.found.hits, key=lambda hit: -hit.score)
+        return [candidate.hit for candidate in _ranked(self.found)]
 
     @property
     def degraded(self) -> list[str]:
@@ -89,23 +90,24 @@ async def remembered(turn: Turn, past: Past, new: Sequence[Item]) -> Remembered:
 def _likely(question: str, found: Found, floor: float, limit: int) -> Found:
     """Return the results that are similar enough to a question, have its words, or reply to it, at most `limit`. If
     there are none, the nearest are left if they are likely to answer, as a long note about several things may."""
-    likely = {hit.memory.id for hit in likely_hits(question, found.hits, floor)}
-    likely |= {id_ for id_, asking in _replies(question, found.hits).items() if asking.id in likely}
+    hits = [candidate.ranking for candidate in found.candidates]
+    likely = {hit.memory.id for hit in likely_hits(question, hits, floor)}
+    likely |= {id_ for id_, asking in _replies(question, hits).items() if asking.id in likely}
     left = _first(found, likely, limit)
-    if any(not is_standing(hit.memory) for hit in left.hits):
+    if any(not is_standing(candidate.memory) for candidate in left.candidates):
         return left
-    nearest = _first(found, {hit.memory.id for hit in found.hits}, min(NEAREST, limit))
+    nearest = _first(found, {hit.memory.id for hit in hits}, min(NEAREST, limit))
     return nearest if evidence_in(question, nearest).level == "strong" else left
 
 
 def _first(found: Found, ids: AbstractSet[str], limit: int) -> Found:
     """Return the best `limit` of these memories and summaries, and the standing instructions."""
     ranked = [
-        hit
-        for hit in sorted(found.hits, key=lambda hit: -hit.score)
-        if hit.memory.id in ids and not is_standing(hit.memory)
+        candidate
+        for candidate in _ranked(found)
+        if candidate.memory.id in ids and not is_standing(candidate.memory)
     ]
-    best = {hit.memory.id for hit in ranked[:limit]}
+    best = {candidate.memory.id for candidate in ranked[:limit]}
     return msgspec.structs.replace(
         found,
         memories=[
@@ -115,6 +117,11 @@ def _first(found: Found, ids: AbstractSet[str], limit: int) -> Found:
         ],
         sessions=[session for session in found.sessions if session.memory.id in best],
     )
+
+
+def _ranked(found: Found) -> list[Chosen]:
+    """Return the memories and summaries, best first."""
+    return sorted(found.candidates, key=lambda candidate: -candidate.ranking.score)
 
 
 def _replies(question: str, hits: Sequence[Hit]) -> dict[str, Memory]:
