@@ -241,3 +241,18 @@ def test_a_fact_in_place_of_its_message_keeps_its_own_scores() -> None:
     assert (fact.hit.score, fact.hit.similarity) == (0.2, 0.2)
     assert (fact.ranking.score, fact.ranking.similarity) == (0.9, 0.9)
     assert fact.scores == {"search": 0.2, "similarity": 0.2, "replaced": 0.9}
+
+
+@pytest.mark.parametrize("order", [("home", "bike", "said"), ("said", "bike", "home")])
+def test_no_fact_is_left_out_for_a_message_that_is_left_out_for_another(order: tuple[str, ...]) -> None:
+    message = "Mara said: I moved to Bonn, and bought a bike at Kramer"
+    found = {
+        "home": hit("Mara lives in Bonn", id="home", kind="fact", source_refs=["said"]),
+        "bike": hit("Mara bought a bike at Kramer", id="bike", kind="fact", source_refs=["said"]),
+        "said": hit(message, id="said", kind="message"),
+    }
+    kept, gone = choosing.unrepeated(
+        chosen(*(found[id_] for id_ in order)), "Where has Mara bought the bike?"
+    )
+    assert ids(kept) == [id_ for id_ in order if id_ != "said"]
+    assert [(one.id, one.of) for one in gone] == [("said", "bike")]

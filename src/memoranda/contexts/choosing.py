@@ -145,25 +145,30 @@ def current_first(candidates: Sequence[Chosen]) -> list[Chosen]:
 
 def unrepeated(candidates: Sequence[Chosen], question: str) -> tuple[list[Chosen], list[LeftOut]]:
     """Return the candidates without the messages whose fact is among them, or without the fact where the message has
-    terms of the question that the fact lacks; and those left out. What stays has the best score of both."""
+    terms of the question that the fact lacks, and no other fact takes its place; and those left out. What stays has
+    the best score of both."""
     asked = frozenset(query_terms(question))
     messages = {
         candidate.memory.id: candidate for candidate in candidates if candidate.memory.kind == "message"
     }
     gone: dict[str, LeftOut] = {}
+    lacking: list[tuple[Chosen, Chosen]] = []
     for fact in candidates:
         sources = [messages[id_] for id_ in fact.memory.source_refs if id_ in messages]
         if fact.memory.kind != "fact" or not sources:
             continue
         best = max(sources, key=lambda candidate: len(asked & candidate.terms))
         if (asked & best.terms) - fact.terms:
-            gone[fact.memory.id] = left(fact, "duplicate", best.memory.id)
-            _replace(best, [fact])
+            lacking.append((fact, best))
         else:
             gone |= {
                 candidate.memory.id: left(candidate, "duplicate", fact.memory.id) for candidate in sources
             }
             _replace(fact, sources)
+    for fact, message in lacking:
+        if message.memory.id not in gone:
+            gone[fact.memory.id] = left(fact, "duplicate", message.memory.id)
+            _replace(message, [fact])
     return [candidate for candidate in candidates if candidate.memory.id not in gone], list(gone.values())
 
 
