@@ -368,3 +368,22 @@ def test_weak_pieces_take_nothing_from_others_and_stand_before_none_of_a_later_p
     assert [one for one in kept if not one.weak] == placed(strong)
     for first, second in combinations(kept, 2):
         assert not first.weak or second.weak or first.part == second.part
+
+
+@pytest.mark.parametrize("heading", ["", "long " * 40])
+def test_the_best_piece_exceeds_its_share_with_its_heading_and_nothing_else(heading: str) -> None:
+    pieces = [
+        piece("memories", "the answer is here", 1.0),
+        *(piece("memories", f"m{n}", -n) for n in range(9)),
+        piece("recent", "word " * 99),
+    ]
+    prompt = assemble(
+        pieces,
+        total=100,
+        budgets={},
+        count=words,
+        headings={"memories": heading},
+        shares={"memories": 1.0, "recent": 99.0},
+    )
+    remembered = [placed.text for placed in prompt.placed if placed.piece.part == "memories"]
+    assert remembered == ["the answer is here"]

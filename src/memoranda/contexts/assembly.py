@@ -92,23 +92,25 @@ def assemble(
     """
     left = max(0, total)
     count = once(count)
+    headings = headings or {}
     by_part: dict[Part, list[Placed]] = {part: [] for part in FIRST}
     texts: dict[Part, str] = {}
     tokens: dict[Part, int] = {}
     parts = {part: [piece for piece in pieces if piece.part == part] for part in FIRST}
     strong = {part: [piece for piece in own if not piece.weak] for part, own in parts.items()}
     needs = {
-        part: _need(own, count, (headings or {}).get(part, ""), budgets.get(part))
+        part: _need(own, count, headings.get(part, ""), budgets.get(part))
         for part, own in strong.items()
         if own
     }
+    best = {part: _best(strong[part], count, headings.get(part, "")) for part in FOUND}
 
     def fill(part: Part, own: Sequence[Piece], budget: int, ellipsis: str | None) -> None:
         """Fill a part anew with the best of its pieces, unless none fits or its best piece is cut already."""
         nonlocal left
         if any(placed_piece.cut for placed_piece in by_part[part]):
             return
-        heading = (headings or {}).get(part, "")
+        heading = headings.get(part, "")
         budget = min(budget, max(0, budgets.get(part, budget)))
         if fitted := _fill(own, budget, count, heading, ellipsis):
             own_texts = [placed_piece.text for placed_piece in fitted]
@@ -127,14 +129,12 @@ def assemble(
     for part in FIRST:  # its share
         share = _share(part, left, weights, needs)
         if together and part == first:
-            best = max(strong[second], key=lambda piece: piece.score).text
-            place = _tokens(second, [best], (headings or {}).get(second, ""), count)
             joint = share
-            share -= place if place <= min(PLACE * left, needs[second]) else 0
+            share -= _place(left, needs[second], best[second])
         if together and part == second:
             fill(part, strong[part], max(0, joint - tokens.get(first, 0)), None)
         elif part in FOUND:
-            fill(part, strong[part], max(share, min(_best(strong[part], count), left // 2)), ellipsis)
+            fill(part, strong[part], max(share, min(best[part], left // 2)), ellipsis)
         else:
             fill(part, strong[part], min(left, share), ellipsis)
     for part in FIRST:  # the rest, for what did not fit
@@ -177,9 +177,17 @@ def _need(own: Sequence[Piece], count: Count, heading: str, most: int | None) ->
     return need if most is None else min(need, max(0, most))
 
 
-def _best(own: Sequence[Piece], count: Count) -> int:
-    """Return the tokens of the best piece of a part, with some for a heading."""
-    return count(max(own, key=lambda piece: piece.score).text) + 16 if own else 0
+def _best(own: Sequence[Piece], count: Count, heading: str) -> int:
+    """Return the tokens of the best piece of a part with the heading, 0 if there is none."""
+    if not own:
+        return 0
+    best = max(own, key=lambda piece: piece.score)
+    return _tokens(best.part, [best.text], heading, count)
+
+
+def _place(left: int, need: int, best: int) -> int:
+    """Return the tokens of the joint share that memories leave to the best summary: all that it takes, or 0."""
+    return best if best <= min(PLACE * left, need) else 0
 
 
 def _share(part: Part, left: int, shares: Mapping[Part, float], needs: Mapping[Part, int]) -> int:
