@@ -54,7 +54,7 @@ class Chosen(msgspec.Struct):
 
     @property
     def ranking(self) -> Hit:
-        """The hit with the best score and similarity of the memory and of those that it replaces: what it ranks by."""
+        """What it ranks by: its hit with the best score and similarity of the memory and of those that it replaces."""
         hits = [self.hit, *self.replaces]
         known = [hit.similarity for hit in hits if hit.similarity is not None]
         return replace(self.hit, score=max(hit.score for hit in hits), similarity=max(known, default=None))
@@ -145,8 +145,8 @@ def current_first(candidates: Sequence[Chosen]) -> list[Chosen]:
 
 def unrepeated(candidates: Sequence[Chosen], question: str) -> tuple[list[Chosen], list[LeftOut]]:
     """Return the candidates without the messages whose fact is among them, or without the fact where the message has
-    terms of the question that the fact lacks, and no other fact takes its place; and those left out. What stays has
-    the best score of both."""
+    terms of the question that the fact lacks, unless that message is left out for another fact; and those left out.
+    What stays has the best score of both."""
     asked = frozenset(query_terms(question))
     messages = {
         candidate.memory.id: candidate for candidate in candidates if candidate.memory.kind == "message"
@@ -173,7 +173,7 @@ def unrepeated(candidates: Sequence[Chosen], question: str) -> tuple[list[Chosen
 
 
 def _replace(candidate: Chosen, others: Sequence[Chosen]) -> None:
-    """Rank a candidate by the best score and similarity of those that it stands for, if they are better than its own."""
+    """Rank a candidate by the best score and similarity of those that it stands for, if better than its own."""
     best = max(other.score for other in others)
     if best > candidate.score:
         candidate.score = candidate.scores["replaced"] = best
