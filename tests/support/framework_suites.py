@@ -52,7 +52,7 @@ class Suite:
     """A module in `tests` that is imported before the tests of a source package: it puts the adapter in the place of
     what they test."""
     left_out: Mapping[str, str] = field(default_factory=dict)
-    """Tests that do not run, as pytest names them, and why; they count in the total."""
+    """Tests that do not run, as pytest names them or their beginnings, and why; they count in the total."""
     version: str | None = None
     """The version, where the client is no package of the environment."""
     own: tuple[str, ...] = ()
@@ -77,6 +77,7 @@ NODE, MASTRA = (
 )
 """The clients of Node, with their versions."""
 MEM0 = "mem0ai"
+STRANDS = "tests/strands/vended_memory_stores"
 SUITES = (
     Suite(
         adapter="MCP server",
@@ -311,9 +312,84 @@ SUITES = (
     Suite(
         adapter="Strands memory store",
         client="strands-agents",
-        name="tests of the adapter (those of Strands read the files of its own store)",
-        files=("tests/integrations/test_strands.py",),
-        packages=("strands-agents[openai]==1.62.0",),
+        name="tests of `TestMemoryStore` and `FileMemoryStore`, strands-agents 1.62.0; "
+        "most of the others read the files of these stores",
+        files=tuple(f"{STRANDS}/{store}_memory_store/test_store.py" for store in ("test", "file")),
+        packages=("strands-agents[openai]==1.62.0", "moto==5.1.17"),
+        source="strands-agents==1.62.0",
+        plugin="support.strands_stores",
+        left_out={
+            f"{STRANDS}/{store}_memory_store/test_store.py::{name}": why
+            for why, store, names in (
+                (
+                    "reads or writes the file of the store",
+                    "test",
+                    (
+                        "TestConstructor::test_raises_when_explicit_path_is_empty",
+                        "TestConstructor::test_defaults_to_a_sanitized_path_under_the_home_memory_dir",
+                        "TestAdd::test_persists_human_readable_json",
+                        "TestPersistence::test_raises_clear_error",
+                        "TestPersistence::test_accepts_null_metadata_as_absent",
+                        "TestCrossSdkInterop",
+                    ),
+                ),
+                (
+                    "expects `ValueError`; here it is `InvalidInput`",
+                    "test",
+                    (
+                        "TestConstructor::test_raises_when_max_search_results_below_one",
+                        "TestConstructor::test_raises_when_name_is_empty",
+                        "TestAdd::test_raises",
+                        "TestSearch::test_raises_when_max_search_results_below_one",
+                    ),
+                ),
+                (
+                    "replaces the function that makes ids",
+                    "test",
+                    ("TestAdd::test_uses_the_monkeypatchable_id_generator",),
+                ),
+                (
+                    "expects common words as the only score; here vectors find and rank, too",
+                    "test",
+                    (
+                        "TestSearch::test_returns_nothing_for_token_less_query",
+                        "TestSearch::test_ranks_higher_overlap_first_with_relevance_score",
+                        "TestSearch::test_excludes_records_with_no_token_overlap",
+                        "TestSearch::test_breaks_ties_by_recency",
+                    ),
+                ),
+                ("reads what the package of Strands exports", "test", ("TestPackageExport",)),
+                (
+                    "reads or replaces the files of the store",
+                    "file",
+                    (
+                        "TestConstructor::test_auto_scopes_keys_under_memory_name",
+                        "TestConstructor::test_scopes_distinct_stores_on_shared_backend",
+                        "TestConstructor::test_does_not_re_scope_already_namespaced_storage",
+                        "TestAdd",
+                        "TestSearch::test_includes_path_in_metadata",
+                        "TestSearch::test_skips_results_whose_read_fails",
+                        "TestSearch::test_fills_max_search_results_when_a_higher_ranked_read_fails",
+                    ),
+                ),
+                (
+                    "expects common words; here vectors find, too",
+                    "file",
+                    ("TestSearch::test_returns_empty_for_no_matches",),
+                ),
+                (
+                    "expects an extractor that knows the names of the files; here the product extracts",
+                    "file",
+                    (
+                        "TestExtraction::test_extraction_true_creates_key_aware_extractor",
+                        "TestExtraction::test_extraction_dict_without_extractor_creates_key_aware",
+                        "TestExtraction::test_key_aware_extractor_includes_headings_in_prompt",
+                    ),
+                ),
+            )
+            for name in names
+        },
+        own=("tests/integrations/test_strands.py",),
     ),
     Suite(
         adapter="CrewAI storage backend",
