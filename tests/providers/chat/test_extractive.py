@@ -345,6 +345,8 @@ def test_a_reply_has_the_words_of_its_question() -> None:
     question = memory("who hid the green ladder of the shed")
     reply = memory("it hangs in the barn", "Tom", question=question.text)
     assert remembered("Where is the green ladder?", question, reply) == "it hangs in the barn (memory: Tom)"
+    quote = memory("I moved to Lisbon. (memory: Ana)", "assistant", question="Where do I live?")
+    assert remembered("Where do I live?", quote) == "I moved to Lisbon. (memory: assistant)"
 
 
 def test_a_very_long_sentence_is_quoted_up_to_a_word() -> None:

@@ -59,6 +59,8 @@ LONG_SOURCE = 200
 """A text of at least so many characters may begin or end inside a sentence."""
 _ENDED = regex(r"[.!?…:;。！？｡]['\"”’»)\]】]*$")
 _MARKER = regex(r"`[^`\n]+`|\[(\d+(?:\s*[,;–-]\s*\d+)*)\]|【([^】]{1,40})】")
+_SOURCE = regex(r" \(memory: [^()\n]*\)")
+"""The source behind a quote in an earlier answer, which is a memory, too."""
 _QUESTION = regex(r"[?？؟]['\"”’»)\]】*_]*$")
 _ITEM = regex(r"^[-*•]\s|\d")
 """The beginning of an item of a list, or a number: short, but no fragment."""
@@ -203,7 +205,8 @@ def _sentences(sources: Sequence[Source], numbered: bool) -> list[Sentence]:
         title = term_set(f"{source.title} {named[1] if named else ''}")
         about = term_set(f"{source.about}\n{source.question}")
         above, heading = frozenset[str](), ""
-        for part, whole in _parts(source.text, source.columns):
+        text = _SOURCE.sub("", source.text) if source.kind == "memory" else source.text
+        for part, whole in _parts(text, source.columns):
             if len(sentences) == MAX_SENTENCES:
                 return sentences
             row = part if isinstance(part, Row) else None
