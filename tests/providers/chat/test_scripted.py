@@ -121,8 +121,9 @@ def test_a_script_is_read_from_a_file(tmp_path: Path) -> None:
 def test_what_is_no_script_is_refused(tmp_path: Path, content: str, says: str) -> None:
     path = tmp_path / "script.json"
     path.write_text(content)
-    with pytest.raises(ConfigError, match=says):
+    with pytest.raises(ConfigError, match=says) as refused:
         open_model(Settings(url=f"scripted:{path}"))
+    assert str(path) in str(refused.value)
     with pytest.raises(ConfigError, match="cannot be read"):
         script_of(tmp_path / "none.json")
 

@@ -118,7 +118,8 @@ def script_of(given: Scripted) -> Script:
     except OSError as exc:
         raise ConfigError("model.url", f"the script {given} cannot be read: {exc.strerror}") from exc
     except (msgspec.DecodeError, UnicodeDecodeError, re.error) as exc:
-        raise ConfigError("model.url", f"is no script: {exc}; see docs/models.md") from exc
+        file = f"{given} " if isinstance(given, str | Path) else ""
+        raise ConfigError("model.url", f"{file}is no script: {exc}; see docs/models.md") from exc
 
 
 def _turn(given: Turn | Mapping[str, Any]) -> Turn:
