@@ -34,6 +34,7 @@ from memoranda.text.sentences import spans
 from memoranda.text.tables import Row, tables
 from memoranda.text.terms import query_terms, term_set, terms
 from memoranda.text.tokens import well_formed
+from memoranda.types import KINDS
 
 MOST = 3
 ENOUGH = 0.45
@@ -59,8 +60,15 @@ LONG_SOURCE = 200
 """A text of at least so many characters may begin or end inside a sentence."""
 _ENDED = regex(r"[.!?…:;。！？｡]['\"”’»)\]】]*$")
 _MARKER = regex(r"`[^`\n]+`|\[(\d+(?:\s*[,;–-]\s*\d+)*)\]|【([^】]{1,40})】")
-_SOURCE = regex(r" \(memory: [^()\n]*\)")
-"""The source behind a quote in an earlier answer, which is a memory, too."""
+_NAME = r"(?:[^()\n]|\([^()\n]*\))*"
+_SOURCE = regex(
+    rf" \(memory: (?:(?:{_NAME}, |fact since )?\d\d [^\W\d_]+ \d{{4}}|{'|'.join(KINDS)})\)|"
+    rf"(?<=[.!?…:;。！？｡]) \(memory: {_NAME}\)"
+)
+"""The source behind a quote in an earlier answer: a name and a day, a day, or a kind; behind the end of a sentence any
+name, as that of a file."""
+_ANSWER = "assistant"
+"""The name of the speaker in the titles of earlier answers."""
 _QUESTION = regex(r"[?？؟]['\"”’»)\]】*_]*$")
 _ITEM = regex(r"^[-*•]\s|\d")
 """The beginning of an item of a list, or a number: short, but no fragment."""
@@ -147,6 +155,12 @@ def best(question: str, sources: Sequence[Source]) -> list[Sentence]:
     return [_shown(each, wanted) for each in chosen[:1] + sorted(chosen[1:], key=lambda each: each.place)]
 
 
+def without_sources(text: str, title: str) -> str:
+    """Return the text of a memory with this title; that of an answer of the assistant without the sources that it names
+    behind its quotes."""
+    return _SOURCE.sub("", text) if title.partition(", ")[0] == _ANSWER else text
+
+
 def _not_repeating(sentences: Sequence[Sentence], sources: Sequence[Source]) -> list[Sentence]:
     """Return the sentences without questions that a source replies to, and without sentences of summaries that repeat
     what a source took the place of."""
@@ -205,7 +219,7 @@ def _sentences(sources: Sequence[Source], numbered: bool) -> list[Sentence]:
         title = term_set(f"{source.title} {named[1] if named else ''}")
         about = term_set(f"{source.about}\n{source.question}")
         above, heading = frozenset[str](), ""
-        text = _SOURCE.sub("", source.text) if source.kind == "memory" else source.text
+        text = without_sources(source.text, source.title) if source.kind == "memory" else source.text
         for part, whole in _parts(text, source.columns):
             if len(sentences) == MAX_SENTENCES:
                 return sentences
