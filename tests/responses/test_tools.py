@@ -443,6 +443,19 @@ def test_a_memory_is_never_cut_inside_a_character(desk: Desk) -> None:
     assert len(source.text) <= 200
 
 
+def test_an_answer_is_cut_without_the_source_that_it_names(desk: Desk) -> None:
+    quote = "The harbour is open, " * 8
+    text = f"{quote}Ana says. (memory: Ana, 13 October 2026)"
+    assert len(text) > 200
+    remembered(desk, text, kind="message", role="assistant", session_id="chain1")
+    remembered(desk, f"{text}!", kind="message", role="user", session_id="chain1")
+    result = desk.use(made(type="memory_search"), desk.turn(), query="harbour")
+    texts = {source.title.partition(",")[0]: source.text for source in result.sources}
+    assert texts["assistant"] == f"{quote}Ana says."
+    assert "(mem" in texts["user"]
+    assert told(result).count("(mem") == 2
+
+
 def test_each_scope_finds_its_own_and_without_one_all_of_the_conversation(desk: Desk) -> None:
     here = (
         {"session_id": "chain1"},

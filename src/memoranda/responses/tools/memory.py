@@ -14,6 +14,7 @@ from memoranda.contexts.telling import SUMMARIES, line, since
 from memoranda.errors import Forbidden, InvalidInput
 from memoranda.memories.memories import Memories
 from memoranda.providers.chat.base import Form, Source
+from memoranda.providers.chat.quoting import without_sources
 from memoranda.responses.tools.base import Result, Tool, Turn
 from memoranda.responses.tools.calls import OWN_LABEL, begun_call, done_call, failed_call
 from memoranda.responses.values import Item
@@ -260,10 +261,11 @@ def form_of(memory: Memory) -> Form:
 
 def _source(hit: Hit) -> Source:
     memory = hit.memory
+    title = said(memory) or memory.source or memory.kind
     return Source(
         number=0,
-        text=shortened(memory.content, SHOWN),
-        title=said(memory) or memory.source or memory.kind,
+        text=shortened(without_sources(memory.content, title), SHOWN),
+        title=title,
         kind="memory",
         id=memory.id,
         score=hit.score if hit.similarity is None else hit.similarity,
@@ -275,7 +277,11 @@ def _message(numbered: Sequence[Source], hits: Sequence[Hit], doubtful: bool) ->
     return prompts.found_memories(
         [
             prompts.found_memory(
-                source.number, source.score, source.text, source.title, _time(hit.memory.created_at)
+                source.number,
+                source.score,
+                shortened(hit.memory.content, SHOWN),
+                source.title,
+                _time(hit.memory.created_at),
             )
             for source, hit in zip(numbered, hits, strict=True)
         ],
