@@ -84,6 +84,13 @@ def test_memories_that_the_answer_does_not_quote_are_listed_as_given(
     assert "Given, not cited" not in shown
 
 
+def test_words_of_a_model_in_parentheses_cite_no_memory(run: Any, model: ScriptedApp) -> None:
+    run.json("add", "The kettle was a gift.")
+    model.play.add({"when": "kettle", "text": "The kettle (memory: note) is red.", "repeat": True})
+    (given,) = run.json("ask", "Who gave me the kettle?")["memories"]
+    assert given["cited"] is False
+
+
 def test_an_answer_names_file_and_heading_of_each_citation(
     run: Any, model: ScriptedApp, write: Callable[[str, str], Path]
 ) -> None:

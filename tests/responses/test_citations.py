@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoranda.providers.chat.base import Source
+from memoranda.providers.chat.extractive import UNLIKELY
 from memoranda.responses.citations import annotations, quoted_memories
 from support.growth import grows_in_proportion
 
@@ -196,5 +197,57 @@ def test_quoted_memories_are_those_that_a_text_repeats_word_for_word(text: str, 
     assert quoted_memories(text, MEMORIES) == quoted
 
 
+FACT, NOTE, ANA = "fact since 02 March 2026", "note", "Ana (she/her), 13 October 2026"
+BONN = ["Mara lives in Bonn.", "Bonn.", "Tim asked whether Mara lives in Bonn or in Köln."]
+LIKE = [
+    "Ana keeps the key of the old house under the blue pot.",
+    "Tim keeps the key of the old house under the blue pot.",
+]
+LONG = "Ana went to Rome, then by a slow train to Naples, and met Tim at the harbour there."
+
+
+@pytest.mark.parametrize(
+    ("text", "memories", "titles", "quoted"),
+    [
+        (f"Mara lives in Bonn. (memory: {FACT})", BONN, [FACT] * 3, {0}),
+        (f"{UNLIKELY}Mara lives in Bonn. (memory: {FACT})", BONN, [FACT] * 3, {0}),
+        (f"Bonn is old. [1] Mara lives in Bonn. (memory: {FACT})", BONN, [FACT] * 3, {0}),
+        (f"Home 7: Mara lives in Bonn. (memory: {FACT})", BONN, [FACT] * 3, {0}),
+        (f"Bonn. (memory: {FACT})", BONN, [FACT] * 3, {1}),
+        (f"Ana says: {LIKE[1]} (memory: {NOTE})", LIKE, [NOTE] * 2, {1}),
+        (f"{LIKE[0]} (memory: {NOTE})", LIKE, [NOTE] * 2, {0}),
+        (f"… slow train to Naples, … the harbour there. (memory: {NOTE})", [LONG, "There."], [NOTE] * 2, {0}),
+        # only memories with the title behind the quote
+        (f"Bonn. (memory: {FACT})", ["Bonn.", "Bonn."], [NOTE, FACT], {1}),
+        (f"City: Ulm (memory: {NOTE})", [*BONN, "Tea."], [FACT, NOTE, FACT, NOTE], {1, 3}),
+        (f"Tea. (memory: {ANA})", ["Tea.", "Tea."], [ANA, NOTE], {0}),
+        # no title, nothing before it
+        ("The laptop (memory: 32 GB) is old. [1]", BONN, [FACT] * 3, set()),
+        (f"He drew it (from memory). [1] Bonn. (memory: {FACT})", BONN, [FACT] * 3, {1}),
+        (f"(memory: {FACT}) Bonn. (memory: {FACT})", BONN, [FACT] * 3, {1}),
+        ("(from memory) Outside.", MEMORIES, [], set()),
+    ],
+)  # fmt: skip
+def test_a_named_memory_is_quoted_if_it_has_the_whole_quote(
+    text: str, memories: list[str], titles: list[str], quoted: set[int]
+) -> None:
+    assert quoted_memories(text, memories, titles) == quoted
+
+
+@pytest.mark.parametrize(
+    ("text", "quoted"),
+    [
+        ("Your new laptop (memory: 32 GB) is on the desk.", set()),
+        ("Tea at five. (memory: note)", set()),
+        ("My sister lives in Toronto. (memory: note) Tea at five. (from memory)", {0}),
+    ],
+)
+def test_a_language_model_names_no_memories(text: str, quoted: set[int]) -> None:
+    assert quoted_memories(text, MEMORIES, ["note"] * 3, quotes_only=False) == quoted
+
+
 def test_memories_named_often_take_no_more_than_the_length_of_the_text() -> None:
     grows_in_proportion(lambda text: quoted_memories(text, MEMORIES), lambda n: "(from memory) " * n, 2_000)
+    grows_in_proportion(
+        lambda text: quoted_memories(text, MEMORIES), lambda n: "tea (from memory) " * n, 2_000
+    )

@@ -10,6 +10,7 @@ from memoranda.cli.output import memory_line, plain, short_path
 from memoranda.cli.product import Memories
 from memoranda.errors import NotFound
 from memoranda.responses.citations import quoted_memories
+from memoranda.responses.tools.memory import title_of
 from memoranda.text.prompts import on_pages
 
 _MARKER = re.compile(r"[\[【]? ?(\d+) ?(?:†.*)?[\]】]?")
@@ -42,7 +43,12 @@ def sources_of(response: dict[str, Any], memories: Memories) -> Sources:
     used = [entry for entry in retrieved if entry["used"]]
     given = [memory for entry in used if (memory := _memory(entry, memories)) is not None]
     text = "\n\n".join(part.get("text", "") for part in parts)
-    quoted = quoted_memories(text, [memory["memory"].content for memory in given])
+    quoted = quoted_memories(
+        text,
+        [memory["memory"].content for memory in given],
+        [title_of(memory["memory"]) for memory in given],
+        quotes_only=response["extensions"].get("answered_by") == "extractive",
+    )
     return Sources(
         [
             {

@@ -2,12 +2,14 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from memoranda.providers.chat.base import Source
+from memoranda.providers.chat.extractive import UNLIKELY, memory_name
+from memoranda.text.excerpts import GAP
 from memoranda.text.regex import regex
 from memoranda.text.sentences import spans as sentence_spans
 from memoranda.text.terms import UNSPACED
@@ -18,14 +20,10 @@ WORDS_ENOUGH = 4
 UNSPACED_ENOUGH = 10
 """Characters of a quote in a script without spaces."""
 MAX_QUOTES = 200
-TAIL = 40
-"""Characters at the end of a quote that are looked for in a memory."""
 
 _NUMBER = regex(r"[0-9]{1,6}")
 _LIST = r"[0-9]{1,6}(?: ?[,;，、；] ?[0-9]{1,6}){0,31}"
 _MARKER = regex(rf"\[ ?{_LIST} ?\]|【 ?{_LIST} ?(?:†[^【】\n]{{0,80}})?】")
-_FROM_MEMORY = regex(r"\((?:from memory\)|memory: )")
-"""What follows a quote of a memory, see `providers.chat.extractive`."""
 _CODE = regex(r"^ {0,3}```.*?(?:^ {0,3}```|\Z)|`[^`\n]+`", re.DOTALL | re.MULTILINE)
 _PARAGRAPH = regex(r"\n\s*\n")
 _PAIRED = regex(r"“[^“”]+”|„[^„“”]+[“”]|«[^«»]+»|「[^「」]+」|『[^『』]+』")
@@ -61,29 +59,27 @@ def annotations(text: str, sources: Sequence[Source]) -> list[dict[str, Any]]:
     return [_annotation(text, span, documents[span.number]) for span in spans]
 
 
-def quoted_memories(text: str, memories: Sequence[str]) -> set[int]:
+def quoted_memories(
+    text: str, memories: Sequence[str], titles: Sequence[str] = (), *, quotes_only: bool = True
+) -> set[int]:
     """Return the indexes of the memories that a text quotes word for word.
 
-    If the text names memories after its quotes, as the extractive model does, these quotes count; all indexes are
-    returned if one of them is in no memory, as a row of a table with its columns. Otherwise a sentence of a memory
-    and a quote in quotation marks count, both of some length.
+    If a model that only quotes wrote the text, it names a memory by its title after each quote, see
+    `providers.chat.extractive`, and these quotes count. If none of the memories with this title has the quote, as where
+    it is a row of a table with its columns, all of them are returned. In other texts, and where no memory is named, a
+    sentence of a memory and a quote in quotation marks count, both of some length.
     """
     folded, answer = [_folded(memory) for memory in memories], _folded(text)
     sentences = [
-        {_trimmed(memory[start:end]).lstrip("-*•# ") for start, end in sentence_spans(memory)} - {""}
-        for memory in memories
+        {_unlisted(memory[start:end]) for start, end in sentence_spans(memory)} - {""} for memory in memories
     ]
-    marks = [mark.start() for mark in _FROM_MEMORY.finditer(answer)]
-    if named := [_trimmed(answer[max(0, at - 2 * TAIL) : at])[-TAIL:] for at in marks]:
-        quoted = [
-            {
-                index
-                for index, memory in enumerate(folded)
-                if end.strip() in memory or any(end.endswith(f" {one}") for one in sentences[index])
-            }
-            for end in named
-        ]
-        return set[int]().union(*quoted) if all(quoted) else set(range(len(memories)))
+    names = [_folded(memory_name(title)) for title in titles or [""] * len(memories)]
+    if quotes_only and (named := list(_named_quotes(answer, set(names)))):
+        return {
+            index
+            for quote, name in named
+            for index in _having(quote, [i for i, own in enumerate(names) if own == name], folded, sentences)
+        }
     quotes = {_trimmed(text[quote.start + 1 : quote.end - 1]) for quote in _quotes(text)}
     return {
         index
@@ -91,6 +87,38 @@ def quoted_memories(text: str, memories: Sequence[str]) -> set[int]:
         if any(_enough(one) and one in answer for one in sentences[index])
         or any(_enough(quote) and quote in memory for quote in quotes)
     }
+
+
+def _named_quotes(answer: str, names: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield the quotes of a folded answer that one of these names follows, each with the name."""
+    code = [Span(match.start(), match.end()) for match in _CODE.finditer(answer)]
+    ends = [(span.start, span.end, "") for span in _markers(answer) if not _meets(span, code)]
+    for name in (*names, UNLIKELY.strip()):
+        pattern = re.compile(re.escape(name))
+        ends += [(match.start(), match.end(), name) for match in pattern.finditer(answer)]
+    begin = 0
+    for start, end, name in sorted(ends):
+        if name in names and (quote := _unlisted(answer[begin:start])):
+            yield quote, name
+        begin = max(begin, end)
+
+
+def _having(
+    quote: str, indexes: Sequence[int], memories: Sequence[str], sentences: Sequence[Collection[str]]
+) -> list[int]:
+    """Return those of the indexes whose memory has a quote: as a sentence, else in all its parts, else its longest end
+    as a sentence, as behind a heading; if there is none, all."""
+    parts = [_trimmed(part) for part in quote.split(GAP)]
+    ends = {
+        index: max((len(one) for one in sentences[index] if quote.endswith(f" {one}")), default=0)
+        for index in indexes
+    }
+    longest = max(ends.values())
+    return (
+        [index for index in indexes if quote in sentences[index]]
+        or [index for index in indexes if all(part in memories[index] for part in parts)]
+        or [index for index in indexes if ends[index] == longest]
+    )
 
 
 def _markers(text: str) -> Iterator[Span]:
@@ -164,6 +192,11 @@ def _meets(span: Span, places: Sequence[Span]) -> bool:
 def _trimmed(text: str) -> str:
     """The folded text without signs at its ends."""
     return _folded(text).rstrip(".,;:!?…。、， ").lstrip("… ")
+
+
+def _unlisted(text: str) -> str:
+    """The trimmed text without the sign of a list or a heading."""
+    return _trimmed(text).lstrip("-*•# ")
 
 
 def _folded(text: str) -> str:

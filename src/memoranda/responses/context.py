@@ -23,7 +23,7 @@ from memoranda.providers.chat.base import Message, Source
 from memoranda.responses.history import Past
 from memoranda.responses.items import last_question, text_of
 from memoranda.responses.tools.base import Turn
-from memoranda.responses.tools.memory import NEAREST, acting, form_of, likely_hits, places, said
+from memoranda.responses.tools.memory import NEAREST, acting, form_of, likely_hits, places, title_of
 from memoranda.responses.turns import turns_of
 from memoranda.responses.values import Item
 from memoranda.store.retrieval.evidence import Evidence
@@ -242,7 +242,7 @@ def _source(hit: Hit, about: str, question: Memory | None) -> Source:
     return Source(
         number=0,
         text=memory.content,
-        title=said(memory) or memory.kind,
+        title=title_of(memory),
         kind="memory",
         id=memory.id,
         score=hit.score,

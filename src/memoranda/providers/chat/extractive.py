@@ -82,11 +82,12 @@ def quoted(sentence: Sentence) -> str:
     source = sentence.source
     if source.kind == "document":
         return f"{sentence.text} [{source.number}]"
-    return (
-        f"{sentence.text} (memory: {well_formed(source.title)})"
-        if source.title
-        else f"{sentence.text} (from memory)"
-    )
+    return f"{sentence.text} {memory_name(source.title)}"
+
+
+def memory_name(title: str) -> str:
+    """Return what follows the quote of a memory with this title."""
+    return f"(memory: {well_formed(title)})" if title else "(from memory)"
 
 
 def _within(texts: list[str], most: int | None) -> list[str]:

@@ -254,6 +254,11 @@ def said(memory: Memory) -> str | None:
     return f"fact since {_day(since(memory))}" if memory.kind == "fact" else None
 
 
+def title_of(memory: Memory) -> str:
+    """Return the title of a memory that the model is given: as `said` has it, else its kind."""
+    return said(memory) or memory.kind
+
+
 def form_of(memory: Memory) -> Form:
     """Return the form of a memory as a source."""
     return "summary" if memory.kind in SUMMARIES else "fact" if memory.kind == "fact" else "text"
