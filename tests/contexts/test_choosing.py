@@ -256,3 +256,41 @@ def test_no_fact_is_left_out_for_a_message_that_is_left_out_for_another(order: t
     )
     assert ids(kept) == [id_ for id_ in order if id_ != "said"]
     assert [(one.id, one.of) for one in gone] == [("said", "bike")]
+
+
+BONN, MOVED = "Mara said: I live in Bonn", "Mara said: I moved to Bonn, and bought a bike at Kramer"
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [(BONN, ["bike", "home"]), ("Mara said: the bike has a bell, here in Bonn", ["bike", "m2"])],
+)
+@pytest.mark.parametrize("first", ["bike", "home"])
+def test_a_fact_whose_best_message_is_left_out_is_one_piece_with_the_next(
+    message: str, told: list[str], first: str
+) -> None:
+    facts = [
+        hit("Mara bought a bike at Kramer", 0.9, "bike", kind="fact", source_refs=["m1"]),
+        hit("Mara lives in Bonn", 0.8, "home", kind="fact", source_refs=["m1", "m2"]),
+    ]
+    facts.sort(key=lambda fact: fact.memory.id != first)
+    messages = [hit(MOVED, 0.7, "m1", kind="message"), hit(message, 0.95, "m2", kind="message")]
+    kept, gone = choosing.unrepeated(chosen(*facts, *messages), "Where has Mara bought the bike?")
+    assert sorted(ids(kept)) == told
+    left = {"m2", "home"}.difference(told)
+    assert {(one.id, one.of) for one in gone} == {("m1", "bike"), *((id_, told[1]) for id_ in left)}
+    assert [one.score for one in kept if one.memory.id == told[1]] == [0.95]
+
+
+def test_no_fact_is_left_out_for_a_message_that_is_left_out_later() -> None:
+    """`home` takes the place of m2 once m1 is left out; `move` rests on m2, too."""
+    found = chosen(
+        hit("They moved in May", id="move", kind="fact", source_refs=["m2"]),
+        hit("Mara lives in Bonn", id="home", kind="fact", source_refs=["m1", "m2"]),
+        hit("Mara bought a bike at Kramer", id="bike", kind="fact", source_refs=["m1"]),
+        hit(MOVED, id="m1", kind="message"),
+        hit(BONN, id="m2", kind="message"),
+    )
+    kept, gone = choosing.unrepeated(found, "Where has Mara bought the bike?")
+    assert ids(kept) == ["move", "home", "bike"]
+    assert {(one.id, one.of) for one in gone} == {("m1", "bike"), ("m2", "home")}

@@ -145,31 +145,40 @@ def current_first(candidates: Sequence[Chosen]) -> list[Chosen]:
 
 def unrepeated(candidates: Sequence[Chosen], question: str) -> tuple[list[Chosen], list[LeftOut]]:
     """Return the candidates without the messages whose fact is among them, or without the fact where the message has
-    terms of the question that the fact lacks, unless that message is left out for another fact; and those left out.
-    What stays has the best score of both."""
+    terms of the question that the fact lacks; and those left out. A fact whose message is left out for another fact is
+    compared with its other messages, and stays if it has none. What stays has the best score of both."""
     asked = frozenset(query_terms(question))
     messages = {
         candidate.memory.id: candidate for candidate in candidates if candidate.memory.kind == "message"
     }
+    facts = [
+        (candidate, sources)
+        for candidate in candidates
+        if candidate.memory.kind == "fact"
+        and (sources := [messages[id_] for id_ in candidate.memory.source_refs if id_ in messages])
+    ]
     gone: dict[str, LeftOut] = {}
-    lacking: list[tuple[Chosen, Chosen]] = []
-    for fact in candidates:
-        sources = [messages[id_] for id_ in fact.memory.source_refs if id_ in messages]
-        if fact.memory.kind != "fact" or not sources:
-            continue
-        best = max(sources, key=lambda candidate: len(asked & candidate.terms))
-        if (asked & best.terms) - fact.terms:
-            lacking.append((fact, best))
-        else:
-            gone |= {
-                candidate.memory.id: left(candidate, "duplicate", fact.memory.id) for candidate in sources
-            }
+    while whole := [
+        (fact, sources) for fact, sources in facts if asked & _closest(sources, asked).terms <= fact.terms
+    ]:
+        for fact, sources in whole:
+            gone |= {source.memory.id: left(source, "duplicate", fact.memory.id) for source in sources}
             _replace(fact, sources)
-    for fact, message in lacking:
-        if message.memory.id not in gone:
-            gone[fact.memory.id] = left(fact, "duplicate", message.memory.id)
-            _replace(message, [fact])
+        facts = [
+            (fact, remaining)
+            for fact, sources in facts
+            if (remaining := [source for source in sources if source.memory.id not in gone])
+        ]
+    for fact, sources in facts:
+        message = _closest(sources, asked)
+        gone[fact.memory.id] = left(fact, "duplicate", message.memory.id)
+        _replace(message, [fact])
     return [candidate for candidate in candidates if candidate.memory.id not in gone], list(gone.values())
+
+
+def _closest(messages: Sequence[Chosen], asked: AbstractSet[str]) -> Chosen:
+    """Return the message with most terms of the question."""
+    return max(messages, key=lambda message: len(asked & message.terms))
 
 
 def _replace(candidate: Chosen, others: Sequence[Chosen]) -> None:
