@@ -15,6 +15,7 @@ from memoranda.contexts.composing import composed
 from memoranda.contexts.finding import Found
 from memoranda.contexts.neighbours import Window
 from memoranda.knowledge.values import Passage
+from memoranda.store.retrieval.evidence import Result, evidence
 from memoranda.text import prompts, tokens
 from memoranda.text.highlights import is_boundary
 from memoranda.text.instructions import RULES, TAG
@@ -223,7 +224,7 @@ def test_a_context_that_answers_says_nothing_of_it() -> None:
     assert made.text.endswith(f"behind the mill\n\n{QUESTION}")
 
 
-def test_a_fact_in_place_of_its_message_is_evidence_by_its_own_similarity() -> None:
+def test_a_fact_in_place_of_its_message_is_evidence_with_the_message() -> None:
     fact = hit("f", "The boat of Mara has a mooring", 0.2, kind="fact", source_refs=["m"])
     message = hit("m", "Mara said: our boat has a mooring", 0.9, kind="message")
 
@@ -234,7 +235,31 @@ def test_a_fact_in_place_of_its_message_is_evidence_by_its_own_similarity() -> N
         assert used == ["f"]
         return made.evidence_probability
 
-    assert probability(fact, message) == probability(fact)
+    both = [Result(one.memory.content, None, one.similarity) for one in (fact, message)]
+    assert probability(fact, message) == evidence(QUESTION, both).probability > probability(fact)
+
+
+def test_a_context_whose_fact_is_less_similar_than_its_message_may_answer() -> None:
+    fact = hit("f", "Mara lives in Bonn", 0.45, kind="fact", source_refs=["m"])
+    message = hit("m", "Mara said: I live in Bonn", 0.8, kind="message")
+    asked = ContextQuery(query="Which town is home?")
+    chosen, _ = choosing.unrepeated(choosing.candidates([fact, message]), asked.query)
+    made, used = composed(asked, Found(asked.query, memories=[Window(chosen)]), tokens.count, 100)
+    assert (made.evidence, used) == ("weak", ["f"])
+    assert prompts.UNREMEMBERED not in made.text
+    assert made.pieces[0].scores["similarity"] == 0.45
+
+
+def test_a_standing_instruction_is_no_evidence_of_the_message_in_its_place() -> None:
+    rule = "Mara's standing instruction: answer in French"
+    tagged: dict[str, Any] = {"tags": [TAG], "metadata": {"extracted_by": RULES}, "source_refs": ["m"]}
+    message = hit("m", "Mara said: answer in French, also about the boat", 0.2, kind="message")
+    hits = [hit("f", rule, 0.9, kind="fact", **tagged), message]
+    chosen, _ = choosing.unrepeated(choosing.candidates(hits), QUESTION)
+    found = Found(QUESTION, memories=[Window(chosen)])
+    made, used = composed(ContextQuery(query=QUESTION), found, tokens.count, 100)
+    alone = evidence(QUESTION, [Result(message.memory.content, None, 0.2)])
+    assert (used, made.evidence_probability) == (["m"], alone.probability)
 
 
 RELEVANCE = st.tuples(

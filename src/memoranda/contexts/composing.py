@@ -150,12 +150,15 @@ def evidence_in(question: str, results: Found) -> Evidence:
 
 
 def _remembered_evidence(question: str, found: Iterable[Chosen], results: Found) -> Evidence:
-    """Return the evidence of memories and summaries; standing instructions answer nothing."""
+    """Return the evidence of memories and summaries, and of those that they replace; standing instructions answer
+    nothing."""
     memories = [candidate for candidate in found if not is_standing(candidate.memory)]
     memories.sort(key=lambda candidate: (candidate.weak, -candidate.score))
     texts = [
-        Result(candidate.memory.content, memory_speaker(candidate.memory), candidate.hit.similarity)
+        Result(hit.memory.content, memory_speaker(hit.memory), hit.similarity)
         for candidate in memories
+        for hit in (candidate.hit, *candidate.replaces)
+        if not is_standing(hit.memory)
     ]
     return evidence(question, texts, results.searched)
 
