@@ -103,7 +103,10 @@ class SpendingLimit(MemorandaError):
 
 
 class ModelError(MemorandaError):
-    """No answer of the language model can be used."""
+    """No answer of the language model can be used. `usage` is the estimated `TokenUsage` of a background call until
+    then; None if nothing came."""
+
+    usage: object = None
 
 
 class ModelUnavailable(ModelError):

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from memoranda.app.blocking import BlockingMemoranda
 from memoranda.cli.app import app
 from memoranda.config.sections import Prices, Spending
-from memoranda.errors import Forbidden, InvalidInput, ModelBroken, SpendingLimit
+from memoranda.errors import Forbidden, InvalidInput, ModelBroken, ModelError, SpendingLimit
 from memoranda.providers.chat.base import Ask, Piece
 from memoranda.providers.chat.script import Play, script_of
 from memoranda.providers.chat.scripted_app import ScriptedApp
@@ -142,6 +142,27 @@ def test_an_answer_that_timed_out_is_charged(shop: Shop) -> None:
     spent = shop.spent(who, "facts")
     assert (spent.operations, spent.model_calls, spent.tokens_in) == (1, 1, 100)
     assert spent.tokens_out in (0, 10)
+
+
+@pytest.mark.parametrize(
+    ("turn", "cost"),
+    [
+        ({"text": "x" * 40, "cut": True}, Cost(operations=1, model_calls=1, tokens_in=100, tokens_out=10)),
+        ({"status": 500}, Cost()),
+    ],
+)
+def test_a_background_answer_that_breaks_off_is_charged(shop: Shop, turn: dict[str, Any], cost: Cost) -> None:
+    who, core = shop.tenant(), shop.rc.inner.core
+    shop.app.play.add(turn)
+    messages = [{"role": "user", "content": "y" * 400}]
+
+    async def ask() -> list[Piece]:
+        model = core.ledger.paid(core.model, who.tenant_id, "facts", background=True)
+        return [piece async for piece in model.answer(Ask(messages=messages))]
+
+    with pytest.raises(ModelError):
+        shop.rc.portal.call(ask())
+    assert shop.spent(who, "facts") == cost
 
 
 def test_only_what_the_model_read_is_counted(shop: Shop) -> None:

@@ -16,8 +16,8 @@ import msgspec
 from memoranda.clock import moment, now_micros
 from memoranda.concurrency.threads import Threads
 from memoranda.config.sections import Spending
-from memoranda.errors import EmbedderUnavailable, MemorandaError, SpendingLimit
-from memoranda.providers.chat.base import AnswerTimedOut, Ask, Ended, Model, Piece, TokenUsage
+from memoranda.errors import EmbedderUnavailable, MemorandaError, ModelError, SpendingLimit
+from memoranda.providers.chat.base import Ask, Ended, Model, Piece, TokenUsage
 from memoranda.providers.chat.said import Meter, characters, estimated
 from memoranda.providers.embeddings.base import Embedded, Embedder, Task, Vectors
 from memoranda.storage.sql.base import Connection, Database
@@ -323,8 +323,8 @@ class Paid(Model):
         self._counted = False
 
     async def answer(self, ask: Ask) -> AsyncIterator[Piece]:
-        """Like `Model.answer`; every received piece is charged, with estimated tokens if the provider reports none. An
-        answer that timed out is charged, too.
+        """Like `Model.answer`; every received piece is charged, with estimated tokens if the provider reports none. A
+        background call that fails is charged with the usage of its error.
 
         Raises:
             SpendingLimit: the tenant has reached its limit of the day.
@@ -343,8 +343,9 @@ class Paid(Model):
                     if isinstance(piece, Ended):
                         usage = piece.usage
                     yield piece
-        except AnswerTimedOut as exc:
-            came, usage = True, exc.usage
+        except ModelError as exc:
+            if isinstance(exc.usage, TokenUsage):
+                came, usage = True, exc.usage
             raise
         finally:
             if came:

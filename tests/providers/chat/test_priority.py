@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from memoranda.config.sections import Model as Settings
-from memoranda.errors import ModelBroken
+from memoranda.errors import ModelBroken, ModelError, ModelRefused
 from memoranda.providers.chat import open_model
-from memoranda.providers.chat.base import AnswerTimedOut, Ask, Ended, Model, TextDelta
+from memoranda.providers.chat.base import AnswerTimedOut, Ask, Ended, Model, TextDelta, TokenUsage
 from memoranda.providers.chat.priority import STOPPED, Priority
-from support.raw_server import Raw, event, head, raw, stream
+from support.raw_server import Raw, event, head, raw, stream, whole
 
 ASK = Ask(messages=[{"role": "user", "content": "Hello"}])
 BEHIND = Ask(messages=[{"role": "user", "content": "Which facts?"}], stream=False, background=True)
@@ -75,6 +76,44 @@ def test_the_usage_counts_what_was_stopped() -> None:
             assert usage is not None
             assert usage.input == 2 * -(-len("Which facts?") // 4)
             assert usage.output in (-(-len("Hello") // 4), 10 + -(-len("Hello") // 4))
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    ("then", "error", "out"),
+    [
+        ([head(), event({"content": "half" * 10})], ModelBroken, 10),
+        ([head(), event({"content": "half" * 10}), "hang"], AnswerTimedOut, 10),
+        ([whole({}, "400 Bad Request")], ModelRefused, 0),
+    ],
+)
+def test_the_error_of_a_call_has_the_usage_of_all_attempts(
+    then: list[Any], error: type[ModelError], out: int
+) -> None:
+    async def test() -> None:
+        async with raw([head(), event({"content": "half"}), "hang"], [head(), HELLO], then) as server:
+            model = opened(server)
+            behind = asyncio.create_task(text(model, replace(BEHIND, seconds=1.0)))
+            await once(lambda: len(server.bodies) == 1)
+            await text(model, ASK)
+            with pytest.raises(error) as caught:
+                await behind
+            usage = caught.value.usage
+            assert isinstance(usage, TokenUsage)
+            attempts = 1 if error is ModelRefused else 2
+            assert usage.input == attempts * -(-len("Which facts?") // 4)
+            assert usage.output in (out, out + 1)
+
+    run(test)
+
+
+def test_the_error_of_a_call_that_answered_nothing_has_no_usage() -> None:
+    async def test() -> None:
+        async with raw([whole({}, "400 Bad Request")]) as server:
+            with pytest.raises(ModelRefused) as caught:
+                await text(opened(server), BEHIND)
+            assert caught.value.usage is None
 
     run(test)
 

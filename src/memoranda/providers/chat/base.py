@@ -128,11 +128,9 @@ class Ended(msgspec.Struct, frozen=True):
 
 
 class AnswerTimedOut(ModelBroken):
-    """A background answer did not end within `Ask.seconds`. `usage` is the estimated usage of the call so far."""
+    """A background answer did not end within `Ask.seconds`."""
 
-    def __init__(self, message: str, usage: TokenUsage) -> None:
-        super().__init__(message)
-        self.usage = usage
+    usage: TokenUsage
 
 
 Piece = TextDelta | ReasoningDelta | RefusalDelta | ToolCallDelta | Ended

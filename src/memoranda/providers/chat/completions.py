@@ -69,7 +69,7 @@ class ChatModel(Model):
 
     async def answer(self, ask: Ask) -> AsyncIterator[Piece]:
         """Like `Model.answer`. If the server answers few calls at once, a background call gives way to others, see
-        `Priority`. A background call yields all its pieces at its end."""
+        `Priority`. A background call yields all its pieces at its end; its error has the usage of all attempts."""
         if ask.background:
             # a server stops a stream when the client disconnects
             streamed = msgspec.structs.replace(ask, stream=ask.stream or self._priority is not None)
@@ -78,7 +78,12 @@ class ChatModel(Model):
             def attempt() -> Awaitable[list[Piece]]:
                 return self._in_time(streamed, stopped)
 
-            whole = await (attempt() if self._priority is None else self._priority.background(attempt))
+            try:
+                whole = await (attempt() if self._priority is None else self._priority.background(attempt))
+            except ModelError as exc:
+                if stopped:
+                    exc.usage = _total(stopped)
+                raise
             for piece in _with_stopped(whole, stopped, streamed):
                 yield piece
             return
@@ -91,7 +96,7 @@ class ChatModel(Model):
         """Return all pieces of an answer.
 
         Raises:
-            AnswerTimedOut: it takes more than `ask.seconds`; its usage is that of all cancelled attempts.
+            AnswerTimedOut: it takes more than `ask.seconds`.
         """
         try:
             async with asyncio.timeout(ask.seconds) as limit:
@@ -101,17 +106,19 @@ class ChatModel(Model):
                 raise
             self._link.usage.failures += 1
             says = f"{self._link.place} did not end its answer within {ask.seconds:g} s"
-            raise AnswerTimedOut(says, _total(stopped)) from exc
+            raise AnswerTimedOut(says) from exc
 
     async def _collected(self, ask: Ask, stopped: list[TokenUsage]) -> list[Piece]:
-        """Return all pieces of an answer. If it is cancelled, an estimate of its cost is added to `stopped`."""
+        """Return all pieces of an answer. If it is cancelled or breaks off, an estimate of its cost is added to
+        `stopped`."""
         collected: list[Piece] = []
         try:
             async with aclosing(self._answer(ask)) as pieces:
                 async for piece in pieces:
                     collected.append(piece)
-        except asyncio.CancelledError:
-            stopped.append(estimated(ask, sum(map(characters, collected))))
+        except (asyncio.CancelledError, ModelError) as exc:
+            if collected or isinstance(exc, asyncio.CancelledError):
+                stopped.append(estimated(ask, sum(map(characters, collected))))
             raise
         return collected
 
