@@ -306,6 +306,39 @@ def test_memory_stores_are_the_same_both_ways(client: Client, local: Any) -> Non
     assert told(client) == told(local)
 
 
+@pytest.mark.parametrize("id_", [".", ".."])
+def test_an_id_of_dots_names_nothing_else(server: Any, id_: str) -> None:
+    with Client(server.url) as client:
+        store = client.memory_stores.create(NewStore(name="Preferences"))
+        memories = client.memory_stores.memories(store.id)
+        note = memories.create(NewStoreMemory(path="/note.md", content="one"))
+        talk = client.sessions.observe("quite so", channel_id="kitchen")[0].message.session_id
+        attempts: list[Callable[[str], Any]] = [
+            memories.delete,
+            memories.get,
+            client.memory_stores.delete,
+            client.memory_stores.get,
+            lambda id_: client.sessions.delete_message(talk, id_),
+            client.sessions.get,
+            client.knowledge.stores.get,
+            client.get,
+            client.delete,
+            client.agents.get,
+            client.conversations.get,
+            client.responses.get,
+            client.facts.history,
+            client.job,
+        ]
+        for attempt in attempts:
+            with pytest.raises(errors.NotFound):
+                attempt(id_)
+        assert memories.get(note.id).content == "one"
+        assert client.sessions.get(talk).message_count >= 1
+        client.add("the kettle is green", id=id_)
+        assert client.get(id_).content == "the kettle is green"
+        client.delete(id_)
+
+
 def test_evaluations_are_the_same_both_ways(client: Client, local: Any) -> None:
     def evaluated(product: Any, memories: Any) -> Any:
         memories.add_many([{"content": "the kettle is green", "id": "k"}, {"content": "a car", "id": "c"}])

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
 
 import msgspec
 
-from memoranda.client.wire import Wire, query_of
+from memoranda.client.wire import Wire, query_of, quoted
 from memoranda.responses.profile_values import NewProfile, Profile, ProfileChange, fields_of
 from memoranda.store.paging import Listed
 
@@ -55,4 +54,4 @@ class ClientAgents:
 
 
 def _path(id: str) -> str:
-    return f"{AT}/{quote(id, safe='')}"
+    return f"{AT}/{quoted(id)}"

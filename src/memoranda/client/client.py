@@ -9,7 +9,6 @@ from datetime import date
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
-from urllib.parse import quote
 
 import msgspec
 import numpy as np
@@ -39,7 +38,7 @@ from memoranda.client.memory_stores import ClientMemoryStores
 from memoranda.client.responses import ClientResponses
 from memoranda.client.sessions import ClientSessions
 from memoranda.client.switches import ClientSwitches
-from memoranda.client.wire import Wire, query_of
+from memoranda.client.wire import Wire, query_of, quoted
 from memoranda.config.sections import Spending
 from memoranda.contexts.values import Context, ContextFields, ContextQuery
 from memoranda.memories.export_files import read_lines, write_file
@@ -367,7 +366,7 @@ class Client:
 
     def job(self, id: str) -> Job:
         """See `Memories.job`."""
-        return msgspec.json.decode(self._wire.call("GET", f"/v1/jobs/{quote(id, safe='')}"), type=Job)
+        return msgspec.json.decode(self._wire.call("GET", f"/v1/jobs/{quoted(id)}"), type=Job)
 
     def wait(
         self, id: str, *, every: float = 0.25, on_change: Callable[[Job], None] = lambda job: None
@@ -380,7 +379,7 @@ class Client:
 
     def cancel(self, id: str) -> Job:
         """See `Memories.cancel`."""
-        return msgspec.json.decode(self._wire.call("POST", f"/v1/jobs/{quote(id, safe='')}/cancel"), type=Job)
+        return msgspec.json.decode(self._wire.call("POST", f"/v1/jobs/{quoted(id)}/cancel"), type=Job)
 
     def jobs(self, limit: int = 100) -> Sequence[Job]:
         """See `Memories.jobs`."""
@@ -390,7 +389,7 @@ class Client:
 
     def retry(self, id: str) -> Job:
         """See `Memories.retry`."""
-        return msgspec.json.decode(self._wire.call("POST", f"/v1/jobs/{quote(id, safe='')}/retry"), type=Job)
+        return msgspec.json.decode(self._wire.call("POST", f"/v1/jobs/{quoted(id)}/retry"), type=Job)
 
     def close(self) -> None:
         """Closes the connections. Idempotent."""
@@ -412,7 +411,7 @@ def _added(body: bytes) -> Added:
 
 
 def _path(id: str) -> str:
-    return f"{AT}/{quote(id, safe='')}"
+    return f"{AT}/{quoted(id)}"
 
 
 def _parts(lines: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import quote
 
 import msgspec
 
-from memoranda.client.wire import Wire, query_of
+from memoranda.client.wire import Wire, query_of, quoted
 from memoranda.responses.conversations import Conversation
 from memoranda.responses.values import Item, Summary
 from memoranda.store.paging import Listed
@@ -81,11 +80,11 @@ class ClientConversations:
 
 
 def _path(id: str) -> str:
-    return f"{AT}/{quote(id, safe='')}"
+    return f"{AT}/{quoted(id)}"
 
 
 def _item_path(id: str, item_id: str) -> str:
-    return f"{_path(id)}/items/{quote(item_id, safe='')}"
+    return f"{_path(id)}/items/{quoted(item_id)}"
 
 
 def _page(body: bytes) -> Listed[Item]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from urllib.parse import quote
 
 import msgspec
 from typing_extensions import Unpack
 
-from memoranda.client.wire import Wire, query_of
+from memoranda.client.wire import Wire, query_of, quoted
 from memoranda.facts.facts import Consolidated, Extracted
 from memoranda.facts.history import FactHistory, Undone
 from memoranda.facts.maintenance import Swept
@@ -27,7 +26,7 @@ class ClientFacts:
 
     def extract(self, session_id: str) -> Extracted:
         """See `Facts.extract`."""
-        path = f"/v1/sessions/{quote(session_id, safe='')}/extract"
+        path = f"/v1/sessions/{quoted(session_id)}/extract"
         return msgspec.json.decode(self._wire.call("POST", path), type=Extracted)
 
     def sweep(self) -> Swept:
@@ -69,4 +68,4 @@ class ClientFacts:
 
 
 def _path(id: str) -> str:
-    return f"{AT}/{quote(id, safe='')}"
+    return f"{AT}/{quoted(id)}"

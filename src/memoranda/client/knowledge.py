@@ -10,12 +10,11 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
-from urllib.parse import quote
 
 import msgspec
 from typing_extensions import Unpack
 
-from memoranda.client.wire import Wire, query_of
+from memoranda.client.wire import Wire, query_of, quoted
 from memoranda.config.sections import Quotas
 from memoranda.knowledge.checks import passage_query
 from memoranda.knowledge.sources import BlockingSource, name_of, opened
@@ -326,7 +325,7 @@ class ClientAdmin:
 
 def _path(*parts: str) -> str:
     """A path below one of the routes; ids are quoted."""
-    return "/".join((parts[0], *(quote(part, safe="") for part in parts[1:])))
+    return "/".join((parts[0], *(quoted(part) for part in parts[1:])))
 
 
 def _value(body: bytes, type_: type[T]) -> T:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
-from urllib.parse import quote
 
 import msgspec
 
-from memoranda.client.wire import Wire, query_of
+from memoranda.client.wire import Wire, query_of, quoted
 from memoranda.memory_stores.memories import Item
 from memoranda.memory_stores.values import (
     MemoryStore,
@@ -115,8 +114,8 @@ class ClientStoreMemories:
         return msgspec.json.decode(self._wire.call(method, path, **sent), type=StoreMemory)
 
     def _path(self, id: str) -> str:
-        return f"{self._at}/{quote(id, safe='')}"
+        return f"{self._at}/{quoted(id)}"
 
 
 def _path(id: str) -> str:
-    return f"{AT}/{quote(id, safe='')}"
+    return f"{AT}/{quoted(id)}"

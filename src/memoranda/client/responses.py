@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from typing import Any
-from urllib.parse import quote
 
 import msgspec
 from typing_extensions import Unpack
 
-from memoranda.client.wire import Wire, error_of, query_of
+from memoranda.client.wire import Wire, error_of, query_of, quoted
 from memoranda.responses.events import Event
 from memoranda.responses.listing import ResponseEntry
 from memoranda.responses.values import RequestFields, Response, ResponseRequest, Status
@@ -99,4 +98,4 @@ def _events(frame: bytes) -> Iterator[Event]:
 
 
 def _path(id: str) -> str:
-    return f"{AT}/{quote(id, safe='')}"
+    return f"{AT}/{quoted(id)}"

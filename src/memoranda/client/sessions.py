@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
-from urllib.parse import quote
 
 import msgspec
 from typing_extensions import Unpack
 
-from memoranda.client.wire import Wire, query_of
+from memoranda.client.wire import Wire, query_of, quoted
 from memoranda.sessions.sessions import Said
 from memoranda.sessions.values import (
     Around,
@@ -138,8 +137,8 @@ def _message(observed: _ObservedMessage) -> Message:
 
 
 def _path(id: str) -> str:
-    return f"{AT}/{quote(id, safe='')}"
+    return f"{AT}/{quoted(id)}"
 
 
 def _message_path(session_id: str, id: str) -> str:
-    return f"{_path(session_id)}/messages/{quote(id, safe='')}"
+    return f"{_path(session_id)}/messages/{quoted(id)}"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from urllib.parse import quote
 
 import msgspec
 from typing_extensions import Unpack
 
-from memoranda.client.wire import Wire, query_of
+from memoranda.client.wire import Wire, query_of, quoted
 from memoranda.sessions.switches import SwitchFields, SwitchState
 
 
@@ -32,5 +31,5 @@ class ClientSwitches:
 
 
 def _path(channel_id: str | None) -> str:
-    place = "admin" if channel_id is None else f"channels/{quote(channel_id, safe='')}"
+    place = "admin" if channel_id is None else f"channels/{quoted(channel_id)}"
     return f"/v1/{place}/switches"
