@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from memoranda.cli.serve import welcome
+from memoranda.client import Client
 from memoranda.config import load
+from support.server_process import Process
 
 
 def test_add_then_search(run: Any) -> None:
@@ -189,6 +191,28 @@ def test_quotas_are_shown_and_set_for_a_tenant(calls: str, request: pytest.Fixtu
     assert (other["quotas"]["max_stores"], other["usage"]["stores"]) == (1000, 0)
     reset = run.json("quotas", "--quota", "max_stores=null", "--quota", "max_entries=null")
     assert reset["quotas"] == other["quotas"]
+
+
+def test_a_served_folder_is_used_as_the_admin_of_the_default_tenant(run: Any, tmp_path: Path) -> None:
+    keys: list[dict[str, str]] = [
+        {"name": "acme", "role": "admin", "key": "of-acme", "tenant": "acme"},
+        {"name": "ada", "role": "admin", "key": "of-ada", "user": "ada"},
+        {"name": "ops", "role": "admin", "key": "of-ops"},
+    ]
+    server = Process(tmp_path / "memoranda-data", {"keys": keys})
+    try:
+        (tmp_path / "memoranda.yaml").write_text(json.dumps({"keys": keys}))
+        run.json("memory-stores", "create", "Preferences")
+        assert run.json("add", "one")["memory"]["user_id"] is None
+        (tmp_path / "memoranda.yaml").write_text(json.dumps({"keys": keys[:1]}))
+        refused = run("memory-stores")
+        with Client(server.url, "of-acme") as acme, Client(server.url, "of-ops") as operator:
+            assert acme.memory_stores.list().data == []
+            assert [store.name for store in operator.memory_stores.list().data] == ["Preferences"]
+    finally:
+        server.end()
+    assert refused.exit_code == 2
+    assert "keys: none has role admin in tenant 'default'" in refused.stderr
 
 
 def test_reindex_and_compact_end(run: Any) -> None:

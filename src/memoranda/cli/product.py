@@ -11,7 +11,7 @@ from memoranda.cli.options import pairs
 from memoranda.cli.output import say
 from memoranda.config import load
 from memoranda.config.sections import Config
-from memoranda.errors import FolderInUse, NotFound
+from memoranda.errors import ConfigError, FolderInUse, NotFound
 from memoranda.storage.data_lock import DATABASE, refuse_lost_database
 
 if TYPE_CHECKING:  # importing the application takes two seconds, and a folder that is served is not opened
@@ -92,12 +92,28 @@ def open_product(config: Config) -> Iterator[Product]:
 
 @contextmanager
 def connect(url: str, config: Config) -> Iterator[Client]:
-    """Connect to a running server, with the first admin key of the configuration if it has one."""
+    """Connect to a running server, with an admin key of the default tenant if the configuration has keys.
+
+    Raises:
+        ConfigError: it has keys, and none of them is such a key.
+    """
     from memoranda.client.client import Client  # its HTTP library takes a quarter of a second to import
 
-    key = next((each.key for each in config.keys if each.role == "admin"), None)
-    with Client(url, key) as client:
+    with Client(url, _operator_key(config)) as client:
         yield client
+
+
+def _operator_key(config: Config) -> str | None:
+    """Return an admin key of the default tenant, one bound to no user if there is one; None without keys."""
+    from memoranda.store.jobs import OPERATOR_TENANT
+
+    if not config.keys:
+        return None
+    keys = [key for key in config.keys if key.role == "admin" and key.tenant == OPERATOR_TENANT]
+    if not keys:
+        says = f"none has role admin in tenant {OPERATOR_TENANT!r}, as which commands call the server; add such a key"
+        raise ConfigError("keys", says)
+    return min(keys, key=lambda key: key.user is not None).key
 
 
 def memories_of(product: Product) -> Memories:
