@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+import memoranda
 from memoranda.cli.serve import welcome
 from memoranda.client import Client
 from memoranda.config import load
+from memoranda.memory_stores.values import StoreMemory
 from support.server_process import Process
 
 
@@ -55,6 +57,37 @@ def test_add_reads_standard_input_and_every_field(run: Any) -> None:
     assert [memory[f"{name}_id"] for name in ("user", "agent", "channel", "session")] == ["u", "a", "c", "s"]
     assert (memory["kind"], memory["role"]) == ("message", "user")
     assert memory["occurred_at"] == "2026-05-01T07:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["add", "-"], "TEXT"),
+        (["sessions", "add", "talk", "-"], "TEXT"),
+        (["agents", "create", "Desk", "--instructions", "-"], "--instructions"),
+        (["memory-stores", "write-memory", "Preferences", "/note.md", "-"], "TEXT"),
+    ],
+)
+def test_standard_input_is_read_as_utf_8_without_changes(run: Any, words: list[str], name: str) -> None:
+    run.json("memory-stores", "create", "Preferences")
+    refused = run(*words, given=b"\xff\xfe")
+    assert (refused.exit_code, refused.stderr) == (
+        2,
+        f"memoranda: {name}: standard input is not UTF-8 text\n",
+    )
+    run.json(*words, given="\ufeffÜber\r\nden Bächen\n".encode())
+    with memoranda.open("memoranda-data") as product:
+        kept = [
+            *(memory.content for memory in product.memories.list().data),
+            *(profile.instructions for profile in product.agents.list().data),
+            *(
+                item.content
+                for store in product.memory_stores.list().data
+                for item in product.memory_stores.memories(store.id).list(view="full").data
+                if isinstance(item, StoreMemory)
+            ),
+        ]
+    assert "Über\r\nden Bächen\n" in kept
 
 
 def test_scope_flags_choose_where_to_look(run: Any) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
 from memoranda.cli.invocation import Invocation, common_options
-from memoranda.cli.options import moment, pairs
+from memoranda.cli.options import moment, pairs, text_of
 from memoranda.cli.output import say
-from memoranda.errors import InvalidInput
 from memoranda.types import Kind, MemoryFields
 
 
@@ -38,11 +36,6 @@ def add(
     ] = None,
 ) -> None:
     """Remember one text. The same text in the same scope is stored once."""
-    if content == "-":
-        try:
-            content = sys.stdin.buffer.read().decode("utf-8-sig")
-        except UnicodeDecodeError as exc:
-            raise InvalidInput("content", "standard input is not UTF-8 text") from exc
     fields = {
         "user_id": user, "agent_id": agent, "channel_id": channel, "session_id": session, "role": role,
         "source": source, "occurred_at": moment(occurred_at, "--occurred-at"),
@@ -54,7 +47,7 @@ def add(
         "importance": importance,
         **{name: value for name, value in fields.items() if value is not None},  # type: ignore[typeddict-item]
     }
-    added = invocation.memories.add(content, **new)
+    added = invocation.memories.add(text_of(content, "content"), **new)
     invocation.show(added, f"{added.memory.id}  {'remembered' if added.created else 'was there already'}")
     if not added.embedded and not invocation.as_json:
         say("its vector is still to be made; until then only its words are found")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated, Any
 
 import typer
 
 from memoranda.cli.groups import group
 from memoranda.cli.invocation import Invocation, common_options
-from memoranda.cli.options import After, Limit, Order, json_object
+from memoranda.cli.options import After, Limit, Order, json_object, text_of
 from memoranda.cli.output import beginning, plain, set_fields_text
 from memoranda.cli.product import Product
 from memoranda.errors import InvalidInput, NotFound
@@ -150,7 +149,7 @@ def _given(
     options = {
         "name": name,
         "description": description,
-        "instructions": sys.stdin.read() if instructions == "-" else instructions,
+        "instructions": None if instructions is None else text_of(instructions, "instructions"),
         "model": model,
     }
     set_options = {key: value for key, value in options.items() if value is not None}

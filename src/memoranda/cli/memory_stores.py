@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, TypeVar
 
@@ -10,7 +9,7 @@ import typer
 
 from memoranda.cli.groups import group
 from memoranda.cli.invocation import Invocation, common_options
-from memoranda.cli.options import Limit, json_object
+from memoranda.cli.options import Limit, json_object, text_of
 from memoranda.cli.output import beginning, plain, say, set_fields_text
 from memoranda.cli.product import MemoryStores, StoreMemories
 from memoranda.cli.usage_errors import not_found_fix
@@ -174,7 +173,7 @@ def write_memory(
     content: Annotated[str, typer.Argument(metavar="TEXT", help="Its text; - reads it from standard input.")],
 ) -> None:
     """Write a text at a path of a memory store, in place of the one there."""
-    text = sys.stdin.read() if content == "-" else content
+    text = text_of(content, "content")
     in_store = _memories(invocation, store)
     present = _memory_at(in_store, path)
     if present is None:

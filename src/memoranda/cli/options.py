@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
@@ -196,6 +197,20 @@ def limits_of(given: list[str] | None, flag: str) -> dict[str, int | None]:
         except msgspec.DecodeError as exc:
             raise InvalidInput(flag, f"{word!r} is not NAME=NUMBER or NAME=null") from exc
     return limits
+
+
+def text_of(given: str, field: str) -> str:
+    """Return a text of the command line; for `-`, the UTF-8 text of standard input without a byte order mark.
+
+    Raises:
+        InvalidInput: standard input is not UTF-8.
+    """
+    if given != "-":
+        return given
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError as exc:
+        raise InvalidInput(field, "standard input is not UTF-8 text") from exc
 
 
 def some_text(given: str) -> str:

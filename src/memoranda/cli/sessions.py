@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -11,7 +10,7 @@ import typer
 
 from memoranda.cli.groups import group
 from memoranda.cli.invocation import Invocation, common_options
-from memoranda.cli.options import After, Limit, Order, Since, Until, moment
+from memoranda.cli.options import After, Limit, Order, Since, Until, moment, text_of
 from memoranda.cli.output import beginning, plain, set_fields_text
 from memoranda.sessions.values import Message, NewMessage, Session
 
@@ -109,7 +108,7 @@ def add(
 ) -> None:
     """Add a message to a session; one that does not exist is begun."""
     message = NewMessage(
-        content=sys.stdin.read() if content == "-" else content,
+        content=text_of(content, "content"),
         role=role,
         speaker=speaker,
         user_id=msgspec.UNSET if user is None else user,
