@@ -74,6 +74,14 @@ def test_a_memory_is_written_shown_and_deleted_at_its_path(
     run.json("memory-stores", "delete", store)
 
 
+def test_a_store_has_a_name_that_begins_as_an_id(run: Any) -> None:
+    store = run.json("memory-stores", "create", "memstore_of_ada")
+    assert run.json("memory-stores", "show", "memstore_of_ada") == store
+    missing = run("memory-stores", "show", "memstore_of_bob")
+    assert missing.exit_code == 1
+    assert "no memory store 'memstore_of_bob'; memoranda memory-stores lists them" in missing.stderr
+
+
 def test_a_memory_is_found_beyond_the_first_page(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memoranda.cli.memory_stores.ALL", 2)
     run.json("memory-stores", "create", "Preferences")

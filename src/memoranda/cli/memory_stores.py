@@ -204,13 +204,19 @@ def _find(invocation: Invocation, name: str) -> MemoryStore:
         InvalidInput: several stores have the name.
     """
     stores: MemoryStores = invocation.product.memory_stores
+    missing: NotFound | None = None
     if name.startswith("memstore_"):
-        with not_found_fix("memoranda memory-stores lists them"):
-            return stores.get(name)
+        try:
+            with not_found_fix("memoranda memory-stores lists them"):
+                return stores.get(name)
+        except NotFound as exc:
+            missing = exc
     named = [store for store in _all(stores.list, include_archived=True) if store.name == name]
     if len(named) > 1:
         ids = ", ".join(store.id for store in named)
         raise InvalidInput("store", f"{len(named)} memory stores are named {name!r}; use an id: {ids}")
+    if not named and missing is not None:
+        raise missing
     if not named:
         newest = stores.list(limit=SHOWN)
         known = ", ".join(dict.fromkeys(store.name for store in newest.data)) or "none"
