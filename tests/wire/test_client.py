@@ -16,8 +16,10 @@ from memoranda.app import blocking
 from memoranda.app.evals.evaluation import EvaluationQuestion, SearchConfiguration
 from memoranda.client import Client
 from memoranda.memory_stores.values import (
+    ContentChanged,
     NewStore,
     NewStoreMemory,
+    PathTaken,
     Precondition,
     StoreChange,
     StoreMemoryChange,
@@ -264,6 +266,22 @@ def test_conversations_are_the_same_both_ways(client: Client, local: Any) -> Non
     assert told(client) == told(local)
 
 
+def _versions(versions: Any, note: Any) -> list[Any]:
+    """The versions of a memory that was created and modified; the first is redacted."""
+    last = versions.list(memory_id=note.id, limit=1, view="full")
+    rest = versions.list(memory_id=note.id, page=last.next_page, since=note.created_at).data
+    assert [one.operation for one in (*last.data, *rest)] == ["modified", "created"]
+    assert versions.list(operation="created", until=note.created_at).data[-1:] == rest
+    first = versions.get(note.memory_version_id)
+    redacted = versions.redact(first.id)
+    assert versions.get(first.id, view="basic") == redacted
+    with pytest.raises(errors.Conflict, match="latest version"):
+        versions.redact(last.data[0].id)
+    with pytest.raises(errors.NotFound, match="memver_none"):
+        versions.get("memver_none")
+    return [first.content, first.path, redacted.content, redacted.redacted_at is not None]
+
+
 def test_memory_stores_are_the_same_both_ways(client: Client, local: Any) -> None:
     def told(opened: Any) -> list[Any]:
         stores = opened.memory_stores
@@ -278,18 +296,21 @@ def test_memory_stores_are_the_same_both_ways(client: Client, local: Any) -> Non
         memories = stores.memories(store.id)
         note = memories.create(NewStoreMemory(path="/a/note.md", content="one"), view="full")
         memories.create(NewStoreMemory(path="/b.md", content=None))
-        with pytest.raises(errors.Conflict, match=note.id):
-            memories.create(NewStoreMemory(path="/a/note.md", content="two"))
+        for path in ("/a/note.md", "/a"):
+            with pytest.raises(PathTaken, match=note.id) as taken:
+                memories.create(NewStoreMemory(path=path, content="two"))
+            assert (taken.value.memory_id, taken.value.path) == (note.id, "/a/note.md")
         two = memories.update(note.id, StoreMemoryChange(content="two", path="/a/two.md"))
         stale = Precondition(content_sha256=note.content_sha256, type="content_sha256")
-        with pytest.raises(errors.Conflict, match="content_sha256"):
+        with pytest.raises(ContentChanged, match="content_sha256"):
             memories.update(note.id, StoreMemoryChange(content="three", precondition=stale))
-        with pytest.raises(errors.Conflict, match="content_sha256"):
+        with pytest.raises(ContentChanged, match="content_sha256"):
             memories.delete(note.id, expected_sha256=note.content_sha256)
         top = memories.list(depth=1, limit=1)
         seen = [top, [item.path for item in memories.list(page=top.next_page, depth=1).data]]
         assert memories.list(path_prefix="/a/").data == [two]
         seen += [memories.get(note.id).content, note.content, two.content, two.content_sha256]
+        seen += _versions(stores.versions(store.id), note)
         memories.delete(note.id, expected_sha256=two.content_sha256)
         with pytest.raises(errors.NotFound, match=note.id):
             memories.get(note.id)

@@ -179,10 +179,14 @@ def test_quotas_are_the_same_both_ways(client: Client, local: Any) -> None:
         opened.knowledge.files.upload(b"four", "a.txt")
         own, other = admin.set_quotas({"max_stores": 5}), admin.set_quotas({"max_stores": 6}, "acme")
         assert (admin.quotas(), admin.quotas("acme")) == (own, other)
+        page = admin.tenants(limit=1)
+        assert page.has_more
+        rest = admin.tenants(after=page.last_id)
+        names = [tenant.name for tenant in (*page.data, *rest.data)]
         default = admin.set_quotas({"max_stores": None})
         with pytest.raises(errors.InvalidInput, match="odd") as caught:
             admin.set_quotas({"odd": 1})
-        return [own, other, default, caught.value.field, admin.usage(), admin.usage("acme")]
+        return [names, own, other, default, caught.value.field, admin.usage(), admin.usage("acme")]
 
     assert told(client) == told(local)
 

@@ -32,6 +32,7 @@ from memoranda.knowledge.values import (
     StoreChange,
     StoredFile,
     StoreFile,
+    Tenant,
     Usage,
     VectorStore,
 )
@@ -299,10 +300,15 @@ class ClientStores:
 
 
 class ClientAdmin:
-    """Quotas and usage of tenants of a server; see `knowledge.Admin`."""
+    """Tenants of a server, their quotas and usage; see `knowledge.Admin`."""
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
+
+    def tenants(self, *, limit: int = 100, after: str | None = None) -> Listed[Tenant]:
+        """See `Admin.tenants`."""
+        answer = self._wire.call("GET", f"{ADMIN}/tenants", query=query_of({"limit": limit, "after": after}))
+        return msgspec.json.decode(answer, type=Listed[Tenant])
 
     def quotas(self, tenant: str | None = None) -> Quotas:
         """See `Admin.quotas`."""

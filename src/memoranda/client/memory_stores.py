@@ -11,8 +11,10 @@ from memoranda.client.wire import Wire, query_of, quoted
 from memoranda.memory_stores.memories import Item
 from memoranda.memory_stores.values import (
     MemoryStore,
+    MemoryVersion,
     NewStore,
     NewStoreMemory,
+    Operation,
     Page,
     StoreChange,
     StoreMemory,
@@ -32,6 +34,10 @@ class ClientMemoryStores:
     def memories(self, store_id: str) -> ClientStoreMemories:
         """See `MemoryStores.memories`."""
         return ClientStoreMemories(self._wire, store_id)
+
+    def versions(self, store_id: str) -> ClientMemoryVersions:
+        """See `MemoryStores.versions`."""
+        return ClientMemoryVersions(self._wire, store_id)
 
     def create(self, new: NewStore) -> MemoryStore:
         """See `MemoryStores.create`."""
@@ -115,6 +121,49 @@ class ClientStoreMemories:
 
     def _path(self, id: str) -> str:
         return f"{self._at}/{quoted(id)}"
+
+
+class ClientMemoryVersions:
+    """The versions of the memories of a store of a server; see `memory_stores.versions.MemoryVersions`."""
+
+    def __init__(self, wire: Wire, store_id: str) -> None:
+        self._wire = wire
+        self._at = f"{_path(store_id)}/memory_versions"
+
+    def list(
+        self,
+        *,
+        memory_id: str | None = None,
+        operation: Operation | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int | None = None,
+        page: str | None = None,
+        view: View = "basic",
+    ) -> Page[MemoryVersion]:
+        """See `MemoryVersions.list`."""
+        asked = {
+            "memory_id": memory_id,
+            "operation": operation,
+            "created_at[gte]": since,
+            "created_at[lte]": until,
+            "limit": limit,
+            "page": page,
+            "view": view,
+        }
+        return msgspec.json.decode(
+            self._wire.call("GET", self._at, query=query_of(asked)), type=Page[MemoryVersion]
+        )
+
+    def get(self, id: str, *, view: View = "full") -> MemoryVersion:
+        """See `MemoryVersions.get`."""
+        answer = self._wire.call("GET", f"{self._at}/{quoted(id)}", query={"view": view})
+        return msgspec.json.decode(answer, type=MemoryVersion)
+
+    def redact(self, id: str) -> MemoryVersion:
+        """See `MemoryVersions.redact`."""
+        answer = self._wire.call("POST", f"{self._at}/{quoted(id)}/redact")
+        return msgspec.json.decode(answer, type=MemoryVersion)
 
 
 def _path(id: str) -> str:

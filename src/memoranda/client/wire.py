@@ -14,6 +14,7 @@ import numpy as np
 from typing_extensions import Unpack
 
 from memoranda import errors
+from memoranda.memory_stores.values import ContentChanged, PathTaken
 
 SECONDS = 60.0
 RAISED: dict[str, type[errors.MemorandaError]] = {
@@ -124,6 +125,10 @@ def error_of(status: int, body: bytes) -> errors.MemorandaError:
         return errors.StorageError(
             f"the server answered {status} with something that is not an error of Memoranda"
         )
+    if error.get("type") == "memory_path_conflict_error":
+        return PathTaken(message, str(error["conflicting_memory_id"]), str(error["conflicting_path"]))
+    if error.get("type") == "memory_precondition_failed_error":
+        return ContentChanged(message)
     field = param or ""
     says = message.removeprefix(f"{field}: ")
     if code in EXCEEDED:

@@ -251,7 +251,10 @@ class StoreMemories:
         store = store_open(c, self.subject, self.store_id)
         other = path_taken(c, self._tenant, self.store_id, path, id_)
         if other is not None:
-            raise PathTaken(path, *other)
+            taken_id, taken = other
+            how = "this path" if taken == path else f"{taken}, which this path would be above or below"
+            fix = "change or delete that memory, or choose another path"
+            raise PathTaken(f"path: {taken_id} is at {how}; {fix}", taken_id, taken)
         return store
 
     async def _draft(self, store: StoreRow, id_: str, path: str, content: str) -> Draft:

@@ -68,11 +68,8 @@ Text = Annotated[
 class PathTaken(Conflict):
     """A path is that of another memory, or above or below it. `memory_id` and `path` are those of that memory."""
 
-    def __init__(self, wanted: str, memory_id: str, path: str) -> None:
-        how = (
-            "is at this path" if path == wanted else f"is at {path}, which this path would be above or below"
-        )
-        super().__init__(f"path: {memory_id} {how}; change or delete that memory, or choose another path")
+    def __init__(self, message: str, memory_id: str, path: str) -> None:
+        super().__init__(message)
         self.memory_id = memory_id
         self.path = path
 
