@@ -77,7 +77,7 @@ COMMANDS = {
     ),
     "memory-stores": (
         "memoranda.cli.memory_stores:app",
-        "List the memory stores of agents; make, show, change and delete them, and what is in them.",
+        "List, create, show, change, archive and delete memory stores of agents, and their memories.",
     ),
     "stats": (
         "memoranda.cli.maintenance:stats",
@@ -107,7 +107,7 @@ COMMANDS = {
     ),
     "quotas": (
         "memoranda.cli.quotas:quotas",
-        "Show what a tenant holds and may hold, and set its quotas.",
+        "Show the usage and quotas of a tenant, and set quotas.",
     ),
     "switches": (
         "memoranda.cli.switches:switches",

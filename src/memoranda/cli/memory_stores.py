@@ -45,7 +45,7 @@ app = group()
 @app.callback()
 @common_options()
 def memory_stores(invocation: Invocation, context: typer.Context) -> None:
-    """List the memory stores of agents; make, show, change and delete them, and what is in them."""
+    """List, create, show, change, archive and delete memory stores of agents, and their memories."""
     if context.invoked_subcommand is None:
         _list(invocation, 20, None, False)
 

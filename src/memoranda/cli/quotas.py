@@ -1,4 +1,4 @@
-"""`memoranda quotas`: what a tenant holds and may hold."""
+"""`memoranda quotas`: the usage and quotas of a tenant."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def quotas(
     invocation: Invocation,
     quota: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=NUMBER", help="Set a quota; null is the default again. Repeat for more."),
+        typer.Option(metavar="NAME=NUMBER", help="Set a quota; null restores the default. Repeatable."),
     ] = None,
-    tenant: Annotated[str | None, typer.Option(metavar="NAME", help="Whose, when not one's own.")] = None,
+    tenant: Annotated[str | None, typer.Option(metavar="NAME", help="The tenant; by default that of the key.")] = None,
 ) -> None:
-    """Show what a tenant holds and may hold, and set its quotas."""
+    """Show the usage and quotas of a tenant, and set quotas."""
     admin = invocation.knowledge.admin
     changes = limits_of(quota, "--quota")
     limits = admin.set_quotas(changes, tenant) if changes else admin.quotas(tenant)
