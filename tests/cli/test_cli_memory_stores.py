@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from memoranda.app.blocking.memory_stores import BlockingStoreMemories
+
 CALLS = pytest.mark.parametrize("calls", ["run", pytest.param("served", marks=pytest.mark.slow)])
 """Commands work with a folder, or with a server."""
 
@@ -80,6 +82,21 @@ def test_a_store_has_a_name_that_begins_as_an_id(run: Any) -> None:
     missing = run("memory-stores", "show", "memstore_of_bob")
     assert missing.exit_code == 1
     assert "no memory store 'memstore_of_bob'; memoranda memory-stores lists them" in missing.stderr
+
+
+def test_a_memory_is_written_without_a_list_of_its_directory(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*words: Any, **fields: Any) -> None:
+        raise AssertionError("the directory is listed")
+
+    run.json("memory-stores", "create", "Preferences")
+    monkeypatch.setattr(BlockingStoreMemories, "list", refuse)
+    write = ("memory-stores", "write-memory", "Preferences", "/note.md")
+    first = run.json(*write, "one")
+    again = run.json(*write, "two")
+    assert again["id"] == first["id"]
+    assert again["content_sha256"] != first["content_sha256"]
 
 
 def test_a_memory_is_found_beyond_the_first_page(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:

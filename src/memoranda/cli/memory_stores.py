@@ -21,6 +21,7 @@ from memoranda.memory_stores.values import (
     NewStore,
     NewStoreMemory,
     Page,
+    PathTaken,
     StoreChange,
     StoreMemory,
     StoreMemoryChange,
@@ -175,11 +176,12 @@ def write_memory(
     """Write a text at a path of a memory store, in place of the one there."""
     text = text_of(content, "content")
     in_store = _memories(invocation, store)
-    present = _memory_at(in_store, path)
-    if present is None:
+    try:
         memory = in_store.create(NewStoreMemory(path=path, content=text))
-    else:
-        memory = in_store.update(present.id, StoreMemoryChange(content=text))
+    except PathTaken as taken:
+        if taken.path != path:
+            raise
+        memory = in_store.update(taken.memory_id, StoreMemoryChange(content=text))
     invocation.show(memory, _item_line(memory))
 
 

@@ -19,7 +19,9 @@ def quotas(
         list[str] | None,
         typer.Option(metavar="NAME=NUMBER", help="Set a quota; null restores the default. Repeatable."),
     ] = None,
-    tenant: Annotated[str | None, typer.Option(metavar="NAME", help="The tenant; by default that of the key.")] = None,
+    tenant: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The tenant; by default that of the key.")
+    ] = None,
 ) -> None:
     """Show the usage and quotas of a tenant, and set quotas."""
     admin = invocation.knowledge.admin
