@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -97,6 +98,20 @@ def test_a_memory_is_written_without_a_list_of_its_directory(
     again = run.json(*write, "two")
     assert again["id"] == first["id"]
     assert again["content_sha256"] != first["content_sha256"]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "says"),
+    [
+        ({"k" * 65: "v"}, "--metadata: a key must be 1 to 64 characters, without NUL"),
+        ({"a": 1}, "--metadata[...]: must be text, not a whole number"),
+    ],
+)
+def test_wrong_metadata_is_refused_with_the_option_and_the_rule(
+    run: Any, metadata: dict[str, Any], says: str
+) -> None:
+    refused = run("memory-stores", "create", "Preferences", "--metadata", json.dumps(metadata))
+    assert (refused.exit_code, refused.stderr) == (2, f"memoranda: {says}\n")
 
 
 def test_a_memory_is_found_beyond_the_first_page(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:

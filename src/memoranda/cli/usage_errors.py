@@ -106,6 +106,7 @@ def unknown_command(word: str, known: Mapping[str, str], path: str = "memoranda"
 
 def as_option(message: str, field: str, command: Any) -> str:
     """The message about a field, with the option or argument in its place where a command, or one below it, has it."""
+    field = field.removesuffix("[...]")
     flag = f"--{field.replace('_', '-')}"
     known = {name: name for param in params_of(command) for name in param.opts if name.startswith("-")}
     arguments = (param for param in params_of(command) if param.param_type_name == "argument")

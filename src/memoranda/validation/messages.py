@@ -12,11 +12,11 @@ from msgspec import UNSET, inspect
 
 from memoranda.errors import InvalidInput
 from memoranda.types import PLACES
-from memoranda.validation.nodes import nodes_at, value_at
+from memoranda.validation.nodes import keys_at, nodes_at, value_at
 
 LONGEST = 60
 """The most characters of a value in an error."""
-_AT = re.compile(r"^(?P<what>.*?)(?: - at (?:`key` in )?`\$?\.?(?P<path>.*)`)?$", re.DOTALL)
+_AT = re.compile(r"^(?P<what>.*?)(?: - at (?P<key>`key` in )?`\$?\.?(?P<path>.*)`)?$", re.DOTALL)
 _UNKNOWN = re.compile(r"unknown field `(?P<name>[^`]*)`")
 _MISSING = re.compile(r"missing required field `(?P<name>[^`]*)`")
 _LENGTH = re.compile(r"Expected `(?P<kind>array|object|str)` of length (?P<sign>>=|<=) (?P<bound>\d+)")
@@ -53,6 +53,11 @@ def invalid(
         return InvalidInput(_join(where, path, name), f"is not a field that is known here{fix}")
     if missing := _MISSING.search(what):
         return InvalidInput(_join(where, path, missing["name"]), "is required")
+    if match and match["key"] and _PATTERN.fullmatch(what):
+        says = next(
+            (extra["says"] for _, extra in keys_at(type_, path) if "says" in extra), "has a wrong form"
+        )
+        return InvalidInput(_join(where, path) or "body", f"a key {says}")
     return InvalidInput(_join(where, path) or "body", _sentence(what, type_, path, value_at(raw, path)))
 
 

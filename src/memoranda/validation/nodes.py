@@ -31,6 +31,11 @@ def nodes_at(type_: Any, path: str) -> list[tuple[Any, dict[str, Any]]]:
     return list(alternatives(nodes))
 
 
+def keys_at(type_: Any, path: str) -> list[tuple[Any, dict[str, Any]]]:
+    """Return the possible types of the keys of an object at a path, each with the `extra` of its `Meta`."""
+    return list(alternatives(node.key_type for node, _ in nodes_at(type_, path) if hasattr(node, "key_type")))
+
+
 def alternatives(
     nodes: Iterable[Any], extra: dict[str, Any] | None = None
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
