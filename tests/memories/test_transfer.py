@@ -118,6 +118,37 @@ def test_history_comes_along(memories: BlockingMemories, other: BlockingMemorand
     )
 
 
+def test_every_version_of_a_fact_comes_along(memories: BlockingMemories, other: BlockingMemoranda) -> None:
+    for id_, after, ends in (("first", 0, DAY + timedelta(days=30)), ("again", 150, None)):
+        at = DAY + timedelta(days=after)
+        memories.add("Ann owns a boat", kind="fact", id=id_, occurred_at=at, invalid_at=ends)
+    lines = list(memories.export())
+    for _ in range(2):
+        done = other.memories.import_from([*lines[:2], *(GOOD for _ in range(500)), *lines[2:]])
+        assert (done.present, [one.id for one in other.memories.list(kinds=["fact"]).data]) == (
+            502 - done.created,
+            ["again"],
+        )
+    assert list(other.memories.export(kinds=["fact"])) == lines
+    for created in (2, 0):
+        assert memories.import_from(lines, scope="user:ann").created == created
+
+
+def test_a_consolidated_fact_with_the_text_of_a_part_comes_along(
+    rc: BlockingMemoranda, other: BlockingMemoranda
+) -> None:
+    for id_, text in (("a", "Ann uses Postgres in production."), ("b", "Ann uses Postgres")):
+        rc.memories.add(text, kind="fact", id=id_, occurred_at=DAY)
+    (merged,) = rc.facts.consolidate().merged
+    assert rc.memories.get(merged.id).content == rc.memories.get("a").content
+    lines = list(rc.memories.export())
+    for created in (3, 0):
+        assert other.memories.import_from(lines).created == created
+    assert [one.id for one in other.memories.list(kinds=["fact"]).data] == [merged.id]
+    for created in (3, 0):
+        assert rc.memories.import_from(lines, scope="user:ann").created == created
+
+
 def test_the_first_moment_of_1970_is_a_moment(memories: BlockingMemories, other: BlockingMemoranda) -> None:
     start = datetime(1970, 1, 1, tzinfo=UTC)
     id_ = memories.add("the epoch", occurred_at=start).memory.id

@@ -19,7 +19,7 @@ from memoranda.facts.grounding import grounded
 from memoranda.providers.chat.base import Ask, Model
 from memoranda.providers.chat.said import said
 from memoranda.store.core import Core
-from memoranda.store.rows import CONTEXT, Record, context_of, fetch, refs_of
+from memoranda.store.rows import CONTEXT, Record, context_of, fetch, refs_of, start_of
 from memoranda.store.transaction import Writing
 from memoranda.store.validation import MOST_REFS, Bounds, Draft, draft
 from memoranda.text import prompts
@@ -79,7 +79,7 @@ def clusters(facts: Sequence[Fact], cosine_from: float, bounds: merging.Bounds) 
     over the single facts finds nothing.
     """
     by_scope: dict[Scope, list[Fact]] = defaultdict(list)
-    for fact in sorted(facts, key=lambda fact: (versions.start_of(fact.row), fact.row.seq)):
+    for fact in sorted(facts, key=lambda fact: (start_of(fact.row), fact.row.seq)):
         by_scope[scope_of(fact.row)].append(fact)
     for group in by_scope.values():
         if len(group) > 1:
@@ -218,7 +218,7 @@ def composed(parts: Sequence[Record], text: str, by: str, bounds: Bounds, now: i
         importance=max(row.importance for row in parts),
         confidence=round(sum(row.confidence for row in parts) / len(parts), 4),
         source_refs=list(dict.fromkeys([*(row.id for row in parts), *refs]))[:MOST_REFS],
-        occurred_at=moment(max(versions.start_of(row) for row in parts)),
+        occurred_at=moment(max(start_of(row) for row in parts)),
     )
     replacement = draft(new, Subject(tenant_id=first.tenant_id), now, bounds, "")
     key = digest(replacement.row.dedup_key, *sorted(row.id for row in parts))

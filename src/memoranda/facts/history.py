@@ -12,7 +12,7 @@ from memoranda.errors import Conflict
 from memoranda.facts import versions
 from memoranda.facts.versions import FactChange
 from memoranda.storage.sql.base import Connection
-from memoranda.store.rows import Record, fetch, fetch_ids, to_memory
+from memoranda.store.rows import Record, fetch, fetch_ids, start_of, to_memory
 from memoranda.store.transaction import Writing
 from memoranda.text.json import compact_json
 from memoranda.types import Memory
@@ -60,7 +60,7 @@ def versions_of(c: Connection, tenant: str, first: Record) -> list[Record]:
         rows = [*before.values(), *fetch_ids(c, tenant, sorted(linked)).values()]
         new = [row for row in rows if row.kind == "fact" and row.id not in linked_rows]
         linked_rows |= {row.id: row for row in new}
-    return sorted(linked_rows.values(), key=lambda row: (versions.start_of(row), row.seq))
+    return sorted(linked_rows.values(), key=lambda row: (start_of(row), row.seq))
 
 
 def _links(row: Record) -> Iterable[str]:
@@ -75,7 +75,7 @@ def version_of(row: Record) -> FactVersion:
     """Return a row as a version of a fact."""
     return FactVersion(
         memory=to_memory(row),
-        begins=moment(versions.start_of(row)),
+        begins=moment(start_of(row)),
         ends=None if row.invalid_at is None else moment(row.invalid_at),
         live=versions.is_live(row),
         changes=versions.changes_of(row),

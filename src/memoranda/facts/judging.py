@@ -14,7 +14,7 @@ from memoranda.memories.duplicates import jaccard
 from memoranda.providers.chat.base import Ask, Model
 from memoranda.providers.chat.said import said
 from memoranda.store.core import Core
-from memoranda.store.rows import Record, fetch
+from memoranda.store.rows import Record, fetch, start_of
 from memoranda.text import prompts
 from memoranda.text.regex import in_ascii
 
@@ -78,7 +78,7 @@ async def judged(core: Core, model: Model, plans: Sequence[Plan]) -> None:
 def _in_order(plan: Plan, existing: Record) -> tuple[Record, Record]:
     """Return a new fact and a stored one, the earlier one first."""
     new = plan.draft.row
-    return (existing, new) if versions.start_of(existing) <= versions.start_of(new) else (new, existing)
+    return (existing, new) if start_of(existing) <= start_of(new) else (new, existing)
 
 
 def verdicts(answer: str) -> dict[int, Relation]:

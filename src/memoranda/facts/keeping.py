@@ -23,11 +23,11 @@ from memoranda.store.rows import (
     fetch_ids,
     is_same,
     refs_of,
+    start_of,
     to_memory,
 )
 from memoranda.store.transaction import Mark, Writing
-from memoranda.store.validation import MOST_REFS, Draft
-from memoranda.text.hashing import digest
+from memoranda.store.validation import MOST_REFS, Draft, later_version
 from memoranda.text.instructions import EXTRACTED, RULES, TAG, is_standing
 from memoranda.text.json import compact_json
 
@@ -99,7 +99,7 @@ def learn(w: Writing, plans: Sequence[Plan], bounds: Bounds) -> Written:
 
 def in_order(plans: Sequence[Plan]) -> list[int]:
     """Return the places of the plans in the order in which they are written: earliest start first."""
-    return sorted(range(len(plans)), key=lambda at: versions.start_of(plans[at].draft.row))
+    return sorted(range(len(plans)), key=lambda at: start_of(plans[at].draft.row))
 
 
 def cosine(first: NDArray[np.float32], second: NDArray[np.float32]) -> float:
@@ -123,7 +123,7 @@ class _Keeper:
         if plan.draft.named and fetch_ids(self.w.c, self.w.tenant, [plan.draft.row.id]):
             return self.w.insert([plan.draft])[0]
         rows, cosines = self._neighbours(plan)
-        at = versions.start_of(plan.draft.row)
+        at = start_of(plan.draft.row)
         text = plan.draft.row.content
         stated = plan.draft.row.source == EXTRACTED
         related = {}
@@ -175,7 +175,7 @@ class _Keeper:
         holder = self._holder(row, rows)
         return Known(
             seq=row.seq,
-            at=versions.start_of(row),
+            at=start_of(row),
             ended=row.invalid_at if holder is None else holder.invalid_at,
             live=versions.is_live(row if holder is None else holder),
             relation=related,
@@ -197,7 +197,7 @@ class _Keeper:
         """Add the sources of a fact that says the same to the stored one."""
         targets = [row] + ([whole] if (whole := self._holder(row, {})) is not None else [])
         for target in targets:
-            join = _joining(new, at if at < versions.start_of(target) else None)
+            join = _joining(new, at if at < start_of(target) else None)
             if join(target) != target:
                 marked = self.w.mark([target.seq], join)
                 row = marked[0] if target.seq == row.seq and marked else row
@@ -229,7 +229,7 @@ class _Keeper:
         (outcome,) = self.w.insert([plan.draft])
         there = None if outcome.created else self._known(outcome.row, Relation.SAME, {})
         if there is not None and (not there.live or there.apart(at, row.invalid_at)):
-            plan.draft.row = row._replace(dedup_key=digest(row.dedup_key, str(at)))
+            plan.draft.row = later_version(row)
             (outcome,) = self.w.insert([plan.draft])
         if not outcome.created:
             return self._join(outcome.row, row, at)

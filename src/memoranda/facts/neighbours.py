@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from memoranda.facts.claims import Correction, claims, correction_in
 from memoranda.facts.keeping import LATE, Home, Plan, cosine, home_of, in_order
 from memoranda.facts.merging import Bounds, Relation, relation
-from memoranda.facts.versions import is_live, start_of
+from memoranda.facts.versions import is_live
 from memoranda.filters import EVERYTHING, Compare, Filter, all_of
 from memoranda.sessions.records import MessageRow, messages_by_id
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
-from memoranda.store.rows import Record, fetch, linked_to, refs_of
+from memoranda.store.rows import Record, fetch, linked_to, refs_of, start_of
 from memoranda.store.validation import Draft
 
 NEAREST = 8

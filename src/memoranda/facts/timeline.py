@@ -9,11 +9,10 @@ from datetime import datetime
 import msgspec
 
 from memoranda.clock import moment
-from memoranda.facts import versions
 from memoranda.filters import Filter, matches
 from memoranda.storage.sql.base import Connection
 from memoranda.storage.sql.where import compile_where
-from memoranda.store.rows import COLUMNS, Record, attributes, fetch, to_memory
+from memoranda.store.rows import COLUMNS, Record, attributes, fetch, start_of, to_memory
 from memoranda.text.json import compact_json
 from memoranda.types import AnyScopes, Memory, Moment
 
@@ -130,7 +129,7 @@ class Chains:
                 chains[head_of[row.id]].append(row)
             new = [row.id for row in fresh]
         return [
-            sorted(rows, key=lambda row: (row.id in chains, versions.start_of(row), row.seq))
+            sorted(rows, key=lambda row: (row.id in chains, start_of(row), row.seq))
             for rows in chains.values()
         ]
 
@@ -144,7 +143,7 @@ class Chains:
             facts=[
                 DatedFact(
                     memory=to_memory(row),
-                    begins=moment(versions.start_of(row)),
+                    begins=moment(start_of(row)),
                     ends=None if row.invalid_at is None else moment(row.invalid_at),
                     holds=matches(self._valid, attributes(row)),
                 )

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from memoranda.clock import moment
-from memoranda.store.rows import CONTEXT, Record, context_of, refs_of
+from memoranda.store.rows import CONTEXT, Record, context_of, refs_of, start_of
 from memoranda.text.json import compact_json
 
 What = Literal["superseded", "consolidated", "restored", "undone", "confirmed"]
@@ -31,11 +31,6 @@ class FactChange(msgspec.Struct, kw_only=True):
     what: What
     why: str | None = None
     ids: list[str] = []
-
-
-def start_of(row: Record) -> int:
-    """Return when a fact begins to be valid: its `valid_from`, else the time of its message. Microseconds."""
-    return row.occurred_at if row.valid_from is None else row.valid_from
 
 
 def metadata_of(row: Record) -> dict[str, Any]:

@@ -22,8 +22,9 @@ from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.ingest import Ingest
 from memoranda.store.listing import scan
-from memoranda.store.rows import ITEM, Record, is_same, scope_ids, to_memory
+from memoranda.store.rows import ITEM, Record, fetch, is_same, scope_ids, start_of, to_memory
 from memoranda.store.store import Store
+from memoranda.store.transaction import known_texts
 from memoranda.store.validation import (
     GIVEN,
     Bounds,
@@ -34,6 +35,7 @@ from memoranda.store.validation import (
     check_vector,
     dedup_key,
     draft,
+    later_version,
     time_of,
 )
 from memoranda.text.hashing import digest
@@ -377,7 +379,25 @@ def _without_conflicts(
         free.append(candidate)
     if moved:
         link_copies(store, tenant, free)
+    _part_versions(store, tenant, [item for item in free if item.row.kind == "fact" and item.named])
     return free
+
+
+def _part_versions(store: Store, tenant: str, facts: list[Draft]) -> None:
+    """Give a fact a key of its own if another one, of the import or stored, has its text and is another version: it
+    has another start, or was consolidated into this one."""
+
+    def read(c: Connection) -> dict[str, Record]:
+        known = known_texts(c, tenant, facts)
+        rows = fetch(c, tenant, [seq for seq, _ in known.values()])
+        return {key: rows[seq] for key, (seq, _) in known.items()}
+
+    first = store.db.read(read, tenant)
+    for fact in facts:
+        other = first.setdefault(fact.row.dedup_key, fact.row)
+        parted = start_of(other) != start_of(fact.row) or other.superseded_by == fact.row.id
+        if other.id != fact.row.id and parted:
+            fact.row = later_version(fact.row)
 
 
 def _elsewhere(row: Record, other: Record) -> bool:

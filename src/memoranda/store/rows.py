@@ -116,6 +116,11 @@ def is_same(row: Record, other: Record) -> bool:
     return (row.kind, row.content_hash, scope_ids(row)) == (other.kind, other.content_hash, scope_ids(other))
 
 
+def start_of(row: Record) -> int:
+    """Return when a fact begins to be valid: its `valid_from`, else the time of its message. Microseconds."""
+    return row.occurred_at if row.valid_from is None else row.valid_from
+
+
 def scope_of(row: Record) -> str:
     """Return the narrowest scope of the row."""
     if row.session_id is not None:

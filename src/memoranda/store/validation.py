@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from memoranda.clock import micros, moment_of
 from memoranda.errors import DimensionMismatch, InvalidInput
 from memoranda.providers.embeddings.base import Embedder
-from memoranda.store.rows import EMPTY, ITEM, RESERVED, Record
+from memoranda.store.rows import EMPTY, ITEM, RESERVED, Record, start_of
 from memoranda.text.hashing import digest
 from memoranda.text.json import compact_json
 from memoranda.types import KINDS, MAX_ID_CHARS, Change, NewMemory, Subject
@@ -194,6 +194,12 @@ def keyed(row: Record) -> Record:
     scope = (row.user_id, row.agent_id, row.channel_id, row.session_id)
     occurred = row.occurred_at if row.dated else None
     return row._replace(dedup_key=dedup_key(row.kind, scope, row.role, occurred, row.content_hash, row.id))
+
+
+def later_version(row: Record) -> Record:
+    """Return the row of a fact with the key of a version beside another of its text: that of its scope, text and
+    start."""
+    return row._replace(dedup_key=digest(keyed(row).dedup_key, str(start_of(row))))
 
 
 def time_of(value: Any, where: str) -> int:
