@@ -162,6 +162,29 @@ def test_a_later_version_of_a_fact_ends_as_in_the_other_system(rc: BlockingMemor
     assert by_text(rc)["Ann owns a boat"].invalid_at == datetime(2040, 1, 1, tzinfo=UTC)
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_a_fact_that_ended_and_began_again_is_two(first: bool, rc: BlockingMemoranda, tmp_path: Path) -> None:
+    def export(*times: tuple[str, str, str | None]) -> Path:
+        edges = [
+            {"uuid": id_, "fact": "Ann owns a boat", "source_node_uuid": "n1", "target_node_uuid": "n2",
+             "name": "OWNS", "valid_at": f"{day}T00:00:00Z", "invalid_at": ended}
+            for id_, day, ended in times
+        ]  # fmt: skip
+        path = tmp_path / "export.json"
+        path.write_text(json.dumps({"edges": edges, "nodes": [], "episodes": []}))
+        return path
+
+    rc.import_history(export(("e1", "2024-01-01", None)))
+    versions = [("e1", "2024-01-01", "2024-02-01T00:00:00Z"), ("e2", "2024-06-01", None)]
+    path = export(*(versions if first else reversed(versions)))
+    for expected in ((1, 1, 1), (0, 2, 0)):
+        dry = rc.import_history(path, dry_run=True).imported["fact"]
+        done = rc.import_history(path).imported["fact"]
+        assert [(tally.created, tally.present, tally.ended) for tally in (dry, done)] == [expected] * 2
+    (live,) = rc.memories.list(kinds=["fact"]).data
+    assert (live.occurred_at or live.valid_from, live.invalid_at) == (datetime(2024, 6, 1, tzinfo=UTC), None)
+
+
 @pytest.mark.parametrize("apart", [0, 20, BATCH])
 def test_a_dry_run_compares_facts_as_the_import(apart: int, rc: BlockingMemoranda, tmp_path: Path) -> None:
     """What holds again after it was contradicted, or has ended; also where another write has the earlier versions."""

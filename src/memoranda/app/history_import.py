@@ -238,10 +238,13 @@ class _Writer:
             yield from self.flush()
 
     def flush(self) -> Generator[Write, Sequence[Stored] | None, None]:
-        """Store the memories that are buffered for a batch of their kind."""
+        """Store the memories that are buffered for a batch of their kind. Those that have ended go first, in writes of
+        their own: what begins again is compared with them after their ends are stored."""
         waiting, self._entries, self._waiting = self._entries, {}, 0
         for kind, pieces in waiting.items():
-            for batch in _batches(pieces):
+            ended = [piece for piece in pieces if "invalid_at" in piece.fields]
+            others = [piece for piece in pieces if "invalid_at" not in piece.fields]
+            for batch in (*_batches(ended), *_batches(others)):
                 stored = yield from self._stored(
                     kind, batch, lambda some: Add([piece.fields for piece in some])
                 )

@@ -12,6 +12,7 @@ import msgspec
 
 from memoranda.app.history_import import Add, Observe, new_ends
 from memoranda.app.history_report import Stored
+from memoranda.clock import micros
 from memoranda.errors import Conflict, IndexUnavailable
 from memoranda.facts.keeping import LATE, Plan, home_of, learn
 from memoranda.facts.merging import Bounds, Relation, relation
@@ -21,9 +22,9 @@ from memoranda.memories.memories import Memories
 from memoranda.sessions.sessions import Sessions
 from memoranda.store.changes import Outcome
 from memoranda.store.core import Core
-from memoranda.store.rows import Record, to_memory
+from memoranda.store.rows import Record, fetch, to_memory
 from memoranda.store.steps import DRAFTS, parted
-from memoranda.store.transaction import Writing, no_two_texts
+from memoranda.store.transaction import Writing, known_texts, no_two_texts
 from memoranda.store.validation import Draft
 from memoranda.text.hashing import digest
 from memoranda.types import Added
@@ -51,6 +52,8 @@ class Trial:
         self._ids: set[str] = set()
         self._facts: list[Plan] = []
         """The facts of earlier writes that would have been compared and stored."""
+        self._ends: dict[str, int] = {}
+        """When stored memories would have ended by earlier writes, by id. Microseconds."""
 
     async def perform(self, write: Observe | Add) -> Sequence[Stored]:
         """Return what would become of each part of a write. Errors as the write itself."""
@@ -84,8 +87,11 @@ class Trial:
             stored.append("created" if fresh else "present")
             memory = to_memory(each.row)
             added.append(Added(memory=memory, created=each.created, embedded=each.embedded))
-        for place in new_ends(write.memories, added):
-            stored[place] = "ended"
+        for place, at in new_ends(write.memories, added).items():
+            id_ = added[place].memory.id
+            if id_ not in self._ends:
+                self._ends[id_] = micros(at)
+                stored[place] = "ended"
         self._keys |= known.maps[0]
         self._ids |= ids
         self._facts = facts
@@ -123,6 +129,11 @@ class Trial:
         earlier = await core.threads.run(_versions, facts, again, bounds)
 
         def work(w: Writing) -> list[Outcome]:
+            near_seqs = {seq for plan in plans for seq in plan.near}
+            same = {seq for seq, _ in known_texts(w.c, tenant, drafts).values()}
+            rows_there = fetch(w.c, tenant, near_seqs | same).values()
+            ended = {row.seq: self._ends[row.id] for row in rows_there if row.id in self._ends}
+            w.mark(ended, lambda row: row._replace(invalid_at=ended[row.seq]))
             learn(w, [_as_given(fact, fact.draft.row) for fact in earlier], bounds)
             return learn(w, plans, bounds).outcomes
 
