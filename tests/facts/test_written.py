@@ -15,6 +15,8 @@ from memoranda.errors import Conflict, EmbedderUnavailable, IndexUnavailable, In
 from memoranda.facts import keeping, provenance
 from memoranda.facts.claims import correction_in
 from memoranda.facts.merging import Relation, relation
+from memoranda.facts.neighbours import near
+from memoranda.filters import EVERYTHING, Compare
 from memoranda.store.jobs import RELEASE_JOB, Run
 from memoranda.store.rows import fetch_ids
 from memoranda.store.transaction import Writing
@@ -126,6 +128,13 @@ def test_facts_of_a_batch_are_compared_before_the_write(talk: Any, monkeypatch: 
     assert talk.live() == ["Tim lives in Oslo"]
     talk.say("I live in Rome. My sister is called Ida. I live in Genoa.")
     assert "Mara lives in Genoa" in talk.live()
+
+
+def test_facts_of_an_import_are_not_compared_with_each_other(talk: Any) -> None:
+    facts = [lives_in(city, occurred_at=DAY) for city in CITIES]
+    for among, compared in ((EVERYTHING, 3), (Compare("$seq", "lte", 0), 0)):
+        plans = near(talk.core, talk.tenant, talk.memories.inner.prepare(facts), among)
+        assert max(len(plan.beside) for plan in plans) == compared
 
 
 def test_a_batch_keeps_its_order_and_is_refused_as_a_whole(talk: Any) -> None:

@@ -83,11 +83,12 @@ def near(core: Core, tenant: str, drafts: Sequence[Draft], among: Filter = EVERY
                 known = None if near != near else near
                 plan.related[seq] = text, relation(plan.draft.row.content, text, known, bounds)
         _correct(plan, rows)
-    _compare_drafts([plans[at] for at in in_order(plans)], bounds)
+    if among is EVERYTHING:  # else those of the batch are no neighbours
+        compare_drafts([plans[at] for at in in_order(plans)], bounds)
     return plans
 
 
-def _compare_drafts(plans: Sequence[Plan], bounds: Bounds) -> None:
+def compare_drafts(plans: Sequence[Plan], bounds: Bounds) -> None:
     """Compare facts, in the order in which they are written, with those of their home before them, as far as the write
     would."""
     for at, plan in enumerate(plans):
