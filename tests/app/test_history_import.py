@@ -20,6 +20,8 @@ from memoranda.app.blocking import BlockingMemoranda
 from memoranda.app.history_import import BATCH, ImportOptions, Observe, Write, importing, run
 from memoranda.app.history_report import HistoryImported, Stored
 from memoranda.errors import InvalidInput
+from memoranda.facts import keeping
+from memoranda.facts.merging import Relation
 from memoranda.store.steps import CHARS
 from memoranda.types import Memory
 from support.exports import SAMPLES, Sample, chatgpt_conversation, chatgpt_node, jsonl, packed, write
@@ -214,6 +216,27 @@ def test_a_dry_run_compares_facts_as_the_import(apart: int, rc: BlockingMemorand
     done = rc.import_history(path)
     assert (dry.imported, dry.skipped) == (done.imported, done.skipped)
     assert done.imported["fact"].present == 1
+
+
+def test_a_dry_run_compares_facts_before_its_transactions(
+    rc: BlockingMemoranda, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: Any) -> Relation:
+        raise AssertionError("compared in the transaction")
+
+    monkeypatch.setattr(keeping, "relation", refused)
+    texts = [f"Ann likes dish {n} of the menu" for n in range(60)]
+    ends = ("2024-01-03T00:00:00Z", None)
+    edges = [
+        {"uuid": f"e{n}-{start}", "fact": text, "source_node_uuid": "n1", "target_node_uuid": "n2", "name": "X",
+         "valid_at": f"2024-01-0{start}T00:00:00Z", "invalid_at": end}
+        for start, end in zip((1, 5), ends, strict=True)
+        for n, text in enumerate([*texts, "Ann owns a boat"])
+    ]  # fmt: skip
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps({"edges": edges, "nodes": [], "episodes": []}))
+    dry = rc.import_history(path, dry_run=True)
+    assert dry.imported["fact"].created == len(edges)
 
 
 def test_conversations_become_sessions_with_their_ids_and_dates(

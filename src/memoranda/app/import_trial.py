@@ -3,8 +3,8 @@ the import."""
 
 from __future__ import annotations
 
-from collections import ChainMap, Counter
-from collections.abc import Callable, Sequence
+from collections import ChainMap, Counter, deque
+from collections.abc import Callable, Sequence, Set
 from functools import partial
 from typing import Any, TypeVar
 
@@ -13,10 +13,10 @@ import msgspec
 from memoranda.app.history_import import Add, Observe, new_ends
 from memoranda.app.history_report import Stored
 from memoranda.clock import micros
-from memoranda.errors import Conflict, IndexUnavailable
-from memoranda.facts.keeping import LATE, Plan, home_of, learn
-from memoranda.facts.merging import Bounds, Relation, relation
-from memoranda.facts.neighbours import near
+from memoranda.errors import Conflict, IndexUnavailable, MemorandaError
+from memoranda.facts.keeping import LATE, Home, Plan, home_of, in_order, learn
+from memoranda.facts.merging import Bounds
+from memoranda.facts.neighbours import NEAREST, compare_drafts, near
 from memoranda.facts.writing import AT_ONCE
 from memoranda.memories.memories import Memories
 from memoranda.sessions.sessions import Sessions
@@ -27,6 +27,7 @@ from memoranda.store.steps import DRAFTS, parted
 from memoranda.store.transaction import Writing, known_texts, no_two_texts
 from memoranda.store.validation import Draft
 from memoranda.text.hashing import digest
+from memoranda.text.terms import terms
 from memoranda.types import Added
 
 T = TypeVar("T")
@@ -50,8 +51,7 @@ class Trial:
         self._keys: dict[str, str] = {}
         """What earlier writes would have stored: the id of each memory and the text of each message, by key."""
         self._ids: set[str] = set()
-        self._facts: list[Plan] = []
-        """The facts of earlier writes that would have been compared and stored."""
+        self._facts = _Facts()
         self._ends: dict[str, int] = {}
         """When stored memories would have ended by earlier writes, by id. Microseconds."""
 
@@ -73,10 +73,18 @@ class Trial:
         return stored
 
     async def _add(self, write: Add) -> Sequence[Stored]:
-        known, ids, facts = ChainMap({}, self._keys), set[str](), [*self._facts]
+        before = self._facts.count
+        try:
+            return await self._added(write)
+        except MemorandaError:
+            self._facts.remove_after(before)
+            raise
+
+    async def _added(self, write: Add) -> Sequence[Stored]:
+        known, ids = ChainMap({}, self._keys), set[str]()
         stored: list[Stored] = []
         added: list[Added] = []
-        for each in await self._outcomes(self._memories.prepare(write.memories), facts):
+        for each in await self._outcomes(self._memories.prepare(write.memories)):
             key, id_ = each.row.dedup_key, each.row.id
             fresh = each.created and key not in known
             if fresh and (id_ in self._ids or id_ in ids):
@@ -94,12 +102,10 @@ class Trial:
                 stored[place] = "ended"
         self._keys |= known.maps[0]
         self._ids |= ids
-        self._facts = facts
         return stored
 
-    async def _outcomes(self, drafts: Sequence[Draft], facts: list[Plan]) -> list[Outcome]:
-        """Return what would become of memories, as `Core.write`; add facts that would be compared and stored to
-        `facts`, which has those of earlier writes."""
+    async def _outcomes(self, drafts: Sequence[Draft]) -> list[Outcome]:
+        """Return what would become of memories, as `Core.write`."""
         no_two_texts(drafts)
         compared = await self._core.concerned(self._memories.subject.tenant_id, drafts)
         plain = [at for at in range(len(drafts)) if at not in compared]
@@ -108,14 +114,14 @@ class Trial:
             outcomes += await self._tried(partial(Writing.insert, drafts=some))
         special = [drafts[at] for at in compared]
         for start in range(0, len(special), AT_ONCE):
-            outcomes += await self._learned(special[start : start + AT_ONCE], facts)
+            outcomes += await self._learned(special[start : start + AT_ONCE])
         by_place = dict(zip([*plain, *compared], outcomes, strict=True))
         return [by_place[at] for at in range(len(drafts))]
 
-    async def _learned(self, drafts: Sequence[Draft], facts: list[Plan]) -> list[Outcome]:
-        """Return what would become of facts that rules compare: with the stored ones, and with those of `facts` on
-        which it depends whether a text that is there is a version of its own. Vectors are not compared: without them,
-        the neighbours of a fact are those by keyword."""
+    async def _learned(self, drafts: Sequence[Draft]) -> list[Outcome]:
+        """Return what would become of facts that rules compare: with the stored ones, and with those of earlier writes
+        on which it depends whether a text that is there is a version of its own. Vectors are not compared: without
+        them, the neighbours of a fact are those by keyword."""
         core, tenant = self._core, self._memories.subject.tenant_id
         bounds = Bounds(core.config.facts.near_cosine, core.config.facts.near_jaccard)
         try:
@@ -124,25 +130,21 @@ class Trial:
             return await self._tried(partial(Writing.insert, drafts=drafts))
         rows = [draft.row for draft in drafts]
         known = await core.threads.run(core.store.known_texts, tenant, drafts)
-        texts = Counter(fact.draft.row.dedup_key for fact in [*facts, *plans])
-        again = [row for row in rows if row.dedup_key in known or texts[row.dedup_key] > 1]
-        earlier = await core.threads.run(_versions, facts, again, bounds)
+        earlier = await core.threads.run(self._facts.beside, plans, known, bounds)
 
         def work(w: Writing) -> list[Outcome]:
             near_seqs = {seq for plan in plans for seq in plan.near}
             same = {seq for seq, _ in known_texts(w.c, tenant, drafts).values()}
-            rows_there = fetch(w.c, tenant, near_seqs | same).values()
-            ended = {row.seq: self._ends[row.id] for row in rows_there if row.id in self._ends}
+            existing = fetch(w.c, tenant, near_seqs | same).values()
+            ended = {row.seq: self._ends[row.id] for row in existing if row.id in self._ends}
             w.mark(ended, lambda row: row._replace(invalid_at=ended[row.seq]))
-            learn(w, [_as_given(fact, fact.draft.row) for fact in earlier], bounds)
+            learn(w, earlier, bounds)
             return learn(w, plans, bounds).outcomes
 
         outcomes = await self._tried(work)
-        facts += [
-            _as_given(plan, row)
-            for plan, row, outcome in zip(plans, rows, outcomes, strict=True)
-            if outcome.created
-        ]
+        for plan, row, outcome in zip(plans, rows, outcomes, strict=True):
+            if outcome.created:
+                self._facts.add(_as_given(plan, row))
         return outcomes
 
     async def _tried(self, work: Callable[[Writing], T]) -> T:
@@ -161,23 +163,60 @@ class Trial:
         raise AssertionError("a trial is rolled back")
 
 
-def _versions(facts: Sequence[Plan], rows: Sequence[Record], bounds: Bounds) -> list[Plan]:
-    """Return the facts that may be other versions of these rows, the latest if there are too many to compare."""
+class _Facts:
+    """The facts of earlier writes that would have been compared and stored, by text and by term in their home."""
 
-    def concerns(old: str, new: str) -> bool:
-        return any(relation(*texts, None, bounds) is not Relation.OTHER for texts in ((new, old), (old, new)))
+    def __init__(self) -> None:
+        self._facts: list[Plan | None] = []
+        self._by_text: dict[tuple[Home, str], list[int]] = {}
+        self._by_term: dict[tuple[Home, str], deque[int]] = {}
 
-    versions = [
-        fact
-        for fact in facts
-        if any(
-            home_of(fact.draft.row) == home_of(row) and concerns(fact.draft.row.content, row.content)
-            for row in rows
-        )
-    ]
-    return versions[AT_ONCE - LATE :]
+    @property
+    def count(self) -> int:
+        """How many there are, with removed ones."""
+        return len(self._facts)
+
+    def add(self, fact: Plan) -> None:
+        """Add a fact."""
+        row, place = fact.draft.row, len(self._facts)
+        self._facts.append(fact)
+        home = home_of(row)
+        self._by_text.setdefault((home, row.content_hash), []).append(place)
+        for term in set(terms(row.content)):
+            self._by_term.setdefault((home, term), deque(maxlen=NEAREST)).append(place)
+
+    def remove_after(self, count: int) -> None:
+        """Remove the facts after the first `count`: they are not stored."""
+        self._facts[count:] = [None] * (len(self._facts) - count)
+
+    def beside(self, plans: Sequence[Plan], known: Set[str], bounds: Bounds) -> list[Plan]:
+        """Return the facts with which new ones are compared whose text is stored (`known`, dedup keys), or occurs more
+        than once: those of the same text, and the latest that share most of its terms. All are compared, so that the
+        transaction need not."""
+        rows = [plan.draft.row for plan in plans]
+        times = Counter((home_of(row), row.content_hash) for row in rows)
+        same: set[int] = set()
+        others: set[int] = set()
+        for row in rows:
+            home = home_of(row)
+            earlier = self._by_text.get((home, row.content_hash), [])
+            if not earlier and row.dedup_key not in known and times[home, row.content_hash] == 1:
+                continue
+            same.update(earlier)
+            shared = Counter(
+                place for term in set(terms(row.content)) for place in self._by_term.get((home, term), ())
+            )
+            others.update(place for place, _ in shared.most_common(NEAREST))
+        room = max(0, LATE - AT_ONCE - len(same))
+        places = sorted(same.union(sorted(others - same)[::-1][:room]))
+        facts = [
+            _as_given(fact, fact.draft.row) for place in places if (fact := self._facts[place]) is not None
+        ]
+        if facts:
+            compare_drafts([several[at] for several in (facts, plans) for at in in_order(several)], bounds)
+        return facts
 
 
 def _as_given(plan: Plan, row: Record) -> Plan:
     """Return the plan of a fact with the row that was given for it: writing it changes its draft."""
-    return msgspec.structs.replace(plan, draft=Draft(row, plan.draft.named))
+    return msgspec.structs.replace(plan, draft=Draft(row, plan.draft.named), beside={})
