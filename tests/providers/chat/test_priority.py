@@ -81,20 +81,20 @@ def test_the_usage_counts_what_was_stopped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("then", "error", "out"),
+    ("then", "error", "out", "seconds"),
     [
-        ([head(), event({"content": "half" * 10})], ModelBroken, 10),
-        ([head(), event({"content": "half" * 10}), "hang"], AnswerTimedOut, 10),
-        ([whole({}, "400 Bad Request")], ModelRefused, 0),
+        ([head(), event({"content": "half" * 10})], ModelBroken, 10, 60.0),
+        ([head(), event({"content": "half" * 10}), "hang"], AnswerTimedOut, 10, 5.0),
+        ([whole({}, "400 Bad Request")], ModelRefused, 0, 60.0),
     ],
 )
 def test_the_error_of_a_call_has_the_usage_of_all_attempts(
-    then: list[Any], error: type[ModelError], out: int
+    then: list[Any], error: type[ModelError], out: int, seconds: float
 ) -> None:
     async def test() -> None:
         async with raw([head(), event({"content": "half"}), "hang"], [head(), HELLO], then) as server:
             model = opened(server)
-            behind = asyncio.create_task(text(model, replace(BEHIND, seconds=1.0)))
+            behind = asyncio.create_task(text(model, replace(BEHIND, seconds=seconds)))
             await once(lambda: len(server.bodies) == 1)
             await text(model, ASK)
             with pytest.raises(error) as caught:
