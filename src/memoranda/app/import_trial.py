@@ -207,8 +207,8 @@ class _Facts:
                 place for term in set(terms(row.content)) for place in self._by_term.get((home, term), ())
             )
             others.update(place for place, _ in shared.most_common(NEAREST))
-        room = max(0, LATE - AT_ONCE - len(same))
-        places = sorted(same.union(sorted(others - same)[::-1][:room]))
+        most_others = max(0, LATE - AT_ONCE - len(same))
+        places = sorted(same.union(sorted(others - same)[::-1][:most_others]))
         facts = [
             _as_given(fact, fact.draft.row) for place in places if (fact := self._facts[place]) is not None
         ]

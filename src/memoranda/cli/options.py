@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
@@ -197,6 +199,21 @@ def limits_of(given: list[str] | None, flag: str) -> dict[str, int | None]:
         except msgspec.DecodeError as exc:
             raise InvalidInput(flag, f"{word!r} is not NAME=NUMBER or NAME=null") from exc
     return limits
+
+
+@contextmanager
+def named_by(flag: str, names: Collection[str]) -> Iterator[None]:
+    """Name the option too in errors about one of the `names` that were given in it.
+
+    Raises:
+        InvalidInput: that of the block.
+    """
+    try:
+        yield
+    except InvalidInput as exc:
+        if exc.field not in names:
+            raise
+        raise InvalidInput("", f"{flag} {exc}") from exc
 
 
 def text_of(given: str, field: str) -> str:

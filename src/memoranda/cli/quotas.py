@@ -8,7 +8,7 @@ import msgspec
 import typer
 
 from memoranda.cli.invocation import Invocation, common_options
-from memoranda.cli.options import limits_of
+from memoranda.cli.options import limits_of, named_by
 from memoranda.cli.output import rows
 
 
@@ -26,6 +26,7 @@ def quotas(
     """Show the usage and quotas of a tenant, and set quotas."""
     admin = invocation.knowledge.admin
     changes = limits_of(quota, "--quota")
-    limits = admin.set_quotas(changes, tenant) if changes else admin.quotas(tenant)
+    with named_by("--quota", changes):
+        limits = admin.set_quotas(changes, tenant) if changes else admin.quotas(tenant)
     report = {"usage": msgspec.structs.asdict(admin.usage(tenant)), "quotas": msgspec.structs.asdict(limits)}
     invocation.show(report, "\n".join(rows(report)))

@@ -9,7 +9,7 @@ import typer
 
 from memoranda.app.costs import UsageReport
 from memoranda.cli.invocation import Invocation, common_options
-from memoranda.cli.options import limits_of, moment
+from memoranda.cli.options import limits_of, moment, named_by
 from memoranda.cli.output import plain, rows
 from memoranda.store.usage import COUNTS
 
@@ -34,7 +34,8 @@ def usage(
     """Tell what was spent, by day and purpose: model calls, tokens, embedded texts."""
     first, last = moment(since, "--since"), moment(until, "--until")
     if changes := limits_of(limit, "--limit"):
-        invocation.product.set_spending(changes, tenant)
+        with named_by("--limit", changes):
+            invocation.product.set_spending(changes, tenant)
     report = invocation.product.usage(
         since=None if first is None else first.date(),
         until=None if last is None else last.date(),

@@ -327,8 +327,11 @@ def compared(
     c: Connection, tenant: str, drafts: Sequence[Draft]
 ) -> tuple[list[Draft], dict[str, tuple[int, str]]]:
     """Return the drafts that are new, one for each text and scope, and the existing rows of the others: (seq, id) by
-    the dedup key of the draft. A draft with the id, kind, text and scope of a row is that row, and takes its key: a
-    later version of a fact, or a summary, has a key that is not that of its text and scope.
+    the dedup key of the draft.
+
+    Changes the dedup key of drafts with the id, kind, text and scope of a row, but for messages, of which two may be
+    equal: such a draft is that row, and takes its key, which for a later version of a fact or a summary is not that
+    of its text and scope.
 
     Raises:
         Conflict: an id given by the caller names two texts, or already names another text.
@@ -338,9 +341,7 @@ def compared(
     taken = fetch_ids(c, tenant, [draft.row.id for draft in named]) if named else {}
     for draft in named:
         other = taken.get(draft.row.id)
-        if (
-            other is not None and other.kind != "message" and is_same(draft.row, other)
-        ):  # equal messages may be two
+        if other is not None and other.kind != "message" and is_same(draft.row, other):
             draft.row = draft.row._replace(dedup_key=other.dedup_key)
     known = known_texts(c, tenant, drafts)
     fresh: dict[str, Draft] = {}
