@@ -6,11 +6,10 @@ from datetime import date
 
 import msgspec
 
-from memoranda.config.sections import Spending
+from memoranda.config.sections import OPERATOR_TENANT, Spending
 from memoranda.errors import Forbidden, InvalidInput
 from memoranda.knowledge.quotas import check_changes
 from memoranda.store.core import Core, tenant_for
-from memoranda.store.jobs import OPERATOR_TENANT
 from memoranda.store.usage import LIMITS, Spent
 from memoranda.types import Subject
 

@@ -9,9 +9,10 @@ import random
 from collections.abc import Coroutine
 from typing import Any
 
+from memoranda.config.sections import OPERATOR_TENANT
 from memoranda.errors import EmbedderUnavailable, IndexUnavailable, MemorandaError
 from memoranda.store.core import COMPACT_JOB, EMBED_JOB, Core
-from memoranda.store.jobs import OPERATOR_TENANT, Postponed, Run
+from memoranda.store.jobs import Postponed, Run
 from memoranda.store.pace import Pace
 from memoranda.store.rows import Record
 

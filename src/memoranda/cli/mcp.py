@@ -46,7 +46,7 @@ def mcp(
     """Serve memory and documents to an MCP client at standard input and output."""
     config = invocation.config
     if url is None:
-        key = key or _own_key(config)
+        key = key or config.operator_key()
     else:
         _check_url(url)
     options: dict[str, Any] = {"user": user, "agent": agent, "tools": tools}
@@ -61,11 +61,6 @@ def _check_url(url: str) -> None:
         raise InvalidInput("--url", f"{url!r} is no URL: {exc}") from exc
     if parsed.scheme not in ("http", "https") or not parsed.host:
         raise InvalidInput("--url", f"{url!r} is no URL of a server, such as http://127.0.0.1:8377")
-
-
-def _own_key(config: Config) -> str | None:
-    """Return the first admin key of the configuration, for its own server."""
-    return next((each.key for each in config.keys if each.role == "admin"), None)
 
 
 async def run(config: Config, place: Place, key: str | None, url: str | None) -> None:

@@ -11,7 +11,7 @@ from memoranda.cli.options import pairs
 from memoranda.cli.output import say
 from memoranda.config import load
 from memoranda.config.sections import Config
-from memoranda.errors import ConfigError, FolderInUse, NotFound
+from memoranda.errors import FolderInUse, NotFound
 from memoranda.storage.data_lock import DATABASE, refuse_lost_database
 
 if TYPE_CHECKING:  # importing the application takes two seconds, and a folder that is served is not opened
@@ -99,21 +99,8 @@ def connect(url: str, config: Config) -> Iterator[Client]:
     """
     from memoranda.client.client import Client  # its HTTP library takes a quarter of a second to import
 
-    with Client(url, _operator_key(config)) as client:
+    with Client(url, config.operator_key()) as client:
         yield client
-
-
-def _operator_key(config: Config) -> str | None:
-    """Return an admin key of the default tenant, one bound to no user if there is one; None without keys."""
-    from memoranda.store.jobs import OPERATOR_TENANT
-
-    if not config.keys:
-        return None
-    keys = [key for key in config.keys if key.role == "admin" and key.tenant == OPERATOR_TENANT]
-    if not keys:
-        says = f"none has role admin in tenant {OPERATOR_TENANT!r}, as which commands call the server; add such a key"
-        raise ConfigError("keys", says)
-    return min(keys, key=lambda key: key.user is not None).key
 
 
 def memories_of(product: Product) -> Memories:

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from memoranda.config.sources import Count, Scope, Size, Text, Unit
+from memoranda.errors import ConfigError
 from memoranda.types import KINDS, Role
 
 Weight = Annotated[float, Meta(ge=0)]
@@ -28,6 +29,8 @@ AgentList = Annotated[list[Any], Meta(description="a list of agent profiles, eac
 SCOPE_WEIGHTS = {"session": 1.0, "user": 0.9, "agent": 0.8, "channel": 0.7, "global": 0.5}
 WEIGHTS = {"search.scope_weights": SCOPE_WEIGHTS, "search.kind_weights": dict.fromkeys(KINDS, 1.0)}
 """Settings that are mappings, with their names and defaults; those not set keep their default."""
+OPERATOR_TENANT = "default"
+"""The tenant whose admins operate the installation, and which owns the jobs about all tenants."""
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
@@ -362,7 +365,7 @@ class ServerKey(Section, frozen=True, kw_only=True):
     key: Text = ""
     key_env: Text | None = None
     key_file: Text | None = None
-    tenant: Text = "default"
+    tenant: Text = OPERATOR_TENANT
     user: Text | None = None
 
     def __repr__(self) -> str:
@@ -413,6 +416,20 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """Keys of other systems, by canonical name, values as given (secrets included)."""
     origins: dict[str, str] = {}
     """Where each of our own keys that is not a default comes from."""
+
+    def operator_key(self) -> str | None:
+        """Return an admin key of `OPERATOR_TENANT`, one bound to no user if there is one; None without keys.
+
+        Raises:
+            ConfigError: there are keys, but none is such a key.
+        """
+        if not self.keys:
+            return None
+        keys = [key for key in self.keys if key.role == "admin" and key.tenant == OPERATOR_TENANT]
+        if not keys:
+            role = f"role admin in tenant {OPERATOR_TENANT!r}"
+            raise ConfigError("keys", f"none has {role}, as which commands call the server; add such a key")
+        return min(keys, key=lambda key: key.user is not None).key
 
     def __repr__(self) -> str:
         return f"Config(data={self.data!r}, given={sorted(self.origins)})"

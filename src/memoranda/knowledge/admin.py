@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from memoranda.clock import moment, now_micros
-from memoranda.config.sections import Quotas
+from memoranda.config.sections import OPERATOR_TENANT, Quotas
 from memoranda.errors import Forbidden
 from memoranda.knowledge.quotas import check_changes, quotas_of
 from memoranda.knowledge.values import Tenant, Usage
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core, tenant_for
-from memoranda.store.jobs import OPERATOR_TENANT
 from memoranda.store.paging import Listed, as_page, check_page
 from memoranda.types import Subject
 

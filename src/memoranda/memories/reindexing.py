@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from memoranda.config.sections import OPERATOR_TENANT
 from memoranda.errors import InvalidInput
 from memoranda.indexes.vector import INDEXES
 from memoranda.store.access import must_be_admin
 from memoranda.store.core import COMPACT_JOB, EMBED_JOB, MOVE_JOB, Core, must_be_operator
-from memoranda.store.jobs import OPERATOR_TENANT, REMODEL_JOB, REMODEL_KEY
+from memoranda.store.jobs import REMODEL_JOB, REMODEL_KEY
 from memoranda.types import Job, Subject
 
 

@@ -12,13 +12,12 @@ from urllib.parse import urlsplit
 
 from starlette.requests import HTTPConnection
 
-from memoranda.config.sections import Config, ServerKey
+from memoranda.config.sections import OPERATOR_TENANT, Config, ServerKey
 from memoranda.errors import ConfigError, Forbidden, InvalidInput, MissingKey, Unauthorized
 from memoranda.server.console_session import COOKIE, csrf_token, key_of
 from memoranda.server.errors import Refused
 from memoranda.server.route import OWN, Api, Need
 from memoranda.store.access import sees_all
-from memoranda.store.jobs import OPERATOR_TENANT
 from memoranda.types import Subject
 
 ACT_FOR = "x-memoranda-user"

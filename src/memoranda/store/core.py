@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from memoranda.concurrency.threads import Threads
-from memoranda.config.sections import Config, Quotas
+from memoranda.config.sections import OPERATOR_TENANT, Config, Quotas
 from memoranda.errors import Forbidden, NotFound
 from memoranda.filters import matches
 from memoranda.providers.chat.base import Model
@@ -23,7 +23,7 @@ from memoranda.store.changes import Outcome
 from memoranda.store.forget_preview import Derived
 from memoranda.store.forgetting import Eraser
 from memoranda.store.ingest import Ingest
-from memoranda.store.jobs import OPERATOR_TENANT, RELEASE_JOB, Jobs
+from memoranda.store.jobs import RELEASE_JOB, Jobs
 from memoranda.store.retrieval.search import Recall
 from memoranda.store.rows import Record, attributes
 from memoranda.store.store import Store

@@ -43,8 +43,6 @@ job completes a deletion: it cannot be cancelled, and is retried until it succee
 REMODEL_JOB = "memories.remodel"
 REMODEL_KEY = "remodel"
 """The deduplication key of the job that changes the model: one at a time."""
-OPERATOR_TENANT = "default"
-"""The tenant whose admins operate the installation, and which owns the jobs about all tenants."""
 DEFAULT_LANE, FILES_LANE, AGENT_LANE, MEMORY_LANE = 0, 1, 2, 3
 """Jobs wait only for jobs of the same lane: a thousand files never delay maintenance, which is in the default lane."""
 CANCELLED = "the job was cancelled"

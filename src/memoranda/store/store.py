@@ -14,13 +14,14 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from memoranda.config.sections import OPERATOR_TENANT
 from memoranda.errors import DimensionMismatch
 from memoranda.indexes.keyword.base import Words
 from memoranda.indexes.vector.base import Index
 from memoranda.storage.sql.base import Connection, Database, Row
 from memoranda.store.changes import Applied, Outcome, Put, Settled, blob, text_key
 from memoranda.store.index_sync import Derived, Live, Mirror
-from memoranda.store.jobs import OPERATOR_TENANT, REMODEL_JOB, REMODEL_KEY
+from memoranda.store.jobs import REMODEL_JOB, REMODEL_KEY
 from memoranda.store.rows import CHUNK, Record, fetch, fetch_ids, newer_than
 from memoranda.store.steps import weight
 from memoranda.store.transaction import Cascade, Edit, Spaces, Writing, compared, known_texts

@@ -45,8 +45,7 @@ class Server:
     def _call(self, method: str, path: str, body: bytes | None) -> Any:
         status, answer = self._sent(method, path, body)
         if status == 401 and self._key is None:
-            keys = self._options.configuration().keys
-            self._key = next((each.key for each in keys if each.role == "admin"), None)
+            self._key = self._options.configuration().operator_key()
             status, answer = self._sent(method, path, body)
         if status != 200:
             raise Refused(status, answer.decode("utf-8", "replace")[:500])
