@@ -313,7 +313,7 @@ SUITES = (
         adapter="Strands memory store",
         client="strands-agents",
         name="tests of `TestMemoryStore` and `FileMemoryStore`, strands-agents 1.62.0; "
-        "most of the others read the files of these stores",
+        "the other 48 test the files, ids, errors or ranking of these stores",
         files=tuple(f"{STRANDS}/{store}_memory_store/test_store.py" for store in ("test", "file")),
         packages=("strands-agents[openai]==1.62.0", "moto==5.1.17"),
         source="strands-agents==1.62.0",
