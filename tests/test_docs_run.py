@@ -36,7 +36,7 @@ def output_of(program: str, folder: Path) -> str:
     ("page", "has", "prints"),
     [
         ("context.md", "r.context(", "bees"),
-        ("facts.md", "say(when, text)", "Berlin"),
+        ("facts.md", "replaces=[munich]", "Berlin"),
         ("sessions.md", "r.observe(", ""),
         ("upload-ask.md", "asking_as", "14 bar"),
     ],

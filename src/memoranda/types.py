@@ -222,6 +222,8 @@ class NewMemory(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     invalid_at: Moment | None = None
     source_refs: Refs = []
     occurred_at: Moment | None = None
+    replaces: Refs = []
+    """Of a fact, the ids of facts in whose place it holds: they end where it begins."""
     embedding: Any = None
     """A vector of the configured model, (dim,) floats; when absent the text is embedded."""
 
@@ -487,6 +489,7 @@ class MemoryFields(TypedDict, total=False):
     invalid_at: datetime | None
     source_refs: list[str]
     occurred_at: datetime | None
+    replaces: list[str]
     embedding: Any
 
 

@@ -58,7 +58,7 @@ def walk(run: Any, write: Callable[[str, str], Path]) -> set[str]:
     assert [one["id"] for one in told("sessions", "messages", "s1")["data"]] == [message]
     told("sessions", "update-message", "s1", message, "I prefer black tea.")
     told("facts", "extract", "s1")
-    assert {one["content"] for one in told("facts")["data"]} == {FACT, "Mara prefers black tea"}
+    assert {one["content"] for one in told("facts")["data"]} == {FACT, "Mara: I prefer black tea."}
     assert told("facts", "list", "--tag", "preference")["data"]
     assert told("facts", "history", fact)["data"][0]["live"]
     assert told("facts", "confirm", fact)["confidence"] == 1.0

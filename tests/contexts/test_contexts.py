@@ -408,10 +408,9 @@ def test_a_users_own_open_session_of_the_channel_is_continued(garden: Any) -> No
 
 def test_facts_carry_their_dates_and_a_message_is_not_told_beside_its_fact(garden: Any) -> None:
     (said,) = garden.say("I am afraid of the old bridge.")
-    garden.memories.add("Mara lives in Bonn", kind="fact", user_id="mara", occurred_at=MAY)
-    garden.memories.add(
-        "Mara lives in Oslo", kind="fact", user_id="mara", occurred_at=MAY + timedelta(days=9)
-    )
+    bonn = garden.memories.add("Mara lives in Bonn", kind="fact", user_id="mara", occurred_at=MAY).memory.id
+    later = {"user_id": "mara", "occurred_at": MAY + timedelta(days=9), "replaces": [bonn]}
+    garden.memories.add("Mara lives in Oslo", kind="fact", **later)
     fact = garden.memories.add("Mara is afraid of the old bridge", kind="fact", source_refs=[said]).memory
     today = f"{fact.occurred_at:%d %B %Y}"
     now = garden.context("Where does Mara live?", kinds=["fact"], limit=1, user="mara")

@@ -11,9 +11,10 @@ import pytest
 
 from memoranda.providers.chat.extractive import UNLIKELY
 from memoranda.types import Subject
+from support.fact_reader import reading
 
 MOVED = "Jonas moved to Potsdam"
-SETTINGS = {"facts": {"extraction": "lazy", "capture_rules": True}, "embedder": {"url": "hash:256"}}
+SETTINGS = {"facts": {"extraction": "lazy"}, "embedder": {"url": "hash:256"}}
 SAID = [
     ("2026-09-01", "I live in Berlin, and I work at Falcon Systems."),
     ("2026-09-20", "The weather is fine today."),
@@ -29,7 +30,8 @@ def talk(home: Any) -> Iterator[Any]:
         for day, text in SAID:
             said = {"content": text, "speaker": "Jonas", "occurred_at": f"{day}T12:00:00Z"}
             rc.sessions.observe([said], channel_id="friends", user_id="jonas")
-            rc.facts.extract(rc.sessions.list(order="desc").data[0].id)
+            with reading(rc):
+                rc.facts.extract(rc.sessions.list(order="desc").data[0].id)
         yield rc
 
 
@@ -72,7 +74,8 @@ def test_a_response_quotes_nothing_that_ended_from_a_summary(talk: Any) -> None:
     for day, text in enumerate(homes, 1):
         said = {"content": text, "speaker": "Mara", "occurred_at": f"2026-10-0{day}T12:00:00Z"}
         talk.sessions.observe([said], channel_id="club", user_id="mara")
-        talk.facts.extract(talk.sessions.list(order="desc").data[0].id)
+        with reading(talk):
+            talk.facts.extract(talk.sessions.list(order="desc").data[0].id)
     summary = "\n".join(f"Mara: {text}" for text in homes[:2])
     talk.memories.add(summary, channel_id="club", user_id="mara", kind="session_summary")
     made = talk.responses.create("Where does Mara live?", memory={"channel_id": "club", "min_score": 0})

@@ -16,6 +16,7 @@ from memoranda.app.blocking.facts import BlockingFacts
 from memoranda.providers.chat.script import Play, script_of
 from memoranda.providers.chat.scripted import ScriptedModel
 from memoranda.types import Memory, NewMemory, Subject
+from support.fact_reader import FactReader
 from support.waiting import until
 
 UNDER_WAY = (
@@ -110,8 +111,10 @@ class Talk:
 
 @pytest.fixture(scope="module")
 def house(lasting_home: Any) -> Iterator[BlockingMemoranda]:
-    """A product that captures by rules, for a file of tests; each takes a tenant of its own."""
-    with lasting_home.empty(embedder={"url": "hash:256"}, facts={"capture_rules": True}) as opened:
+    """A product with a model that reads the facts of a few known sentences, for a file of tests; each takes a tenant of
+    its own."""
+    with lasting_home.empty(embedder={"url": "hash:256"}, facts={"extraction": "eager"}) as opened:
+        opened.inner.core.model = FactReader()
         yield opened
 
 
@@ -125,7 +128,7 @@ def scripted_house(
     fields = {
         "embedder": {"url": "hash:256"},
         "model": {"url": f"scripted:{script}", "retries": 0},
-        "facts": {"extraction": "eager", "judge": False},
+        "facts": {"extraction": "eager"},
     }
     with lasting_home.empty(**fields) as opened:
         yield opened

@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoranda.app.blocking import BlockingMemoranda
-from memoranda.facts.merging import Relation, relation
-from memoranda.facts.statements import confirmable, confirmed, statements
 from memoranda.facts.tags import content_tags, informative_tags
 from memoranda.sessions.message_drafts import SAME_ROLES
+from memoranda.text.statements import own_text, statements
 from memoranda.types import MACHINES, Subject
 
 pytestmark = pytest.mark.rows_in("sqlite")
@@ -65,19 +64,23 @@ def test_what_only_an_assistant_says_is_no_fact(talk: Any, said: Any, named: lis
     ("said", "sources"),
     [
         ([(USER, "I live in Munich."), (ASSISTANT, "Munich is a fine city to live in.")], [0]),
-        ([(ASSISTANT, "So you live in Munich, right?"), (USER, "Yes, since May.")], [0, 1]),
         ([(ASSISTANT, "You live in Munich."), (USER, "I live in Munich, what is the weather?")], [1]),
         ([(USER, "My flat is in Munich"), (ASSISTANT, "Noted.")], [0]),
     ],
 )
 @pytest.mark.parametrize("named", [[], [1], [1, 2], [2]])
-def test_what_a_user_states_or_confirms_is_a_fact(
-    talk: Any, said: Any, sources: list[int], named: list[int]
-) -> None:
+def test_what_a_user_states_is_a_fact(talk: Any, said: Any, sources: list[int], named: list[int]) -> None:
     talk.script(json.dumps([MUNICH | {"messages": named}]))
     ids = told(talk, *said)
     assert talk.live() == [MUNICH["fact"]]
     assert talk.known(MUNICH["fact"]).source_refs == [ids[at] for at in sources]
+
+
+@pytest.mark.parametrize("named", [[1, 2], [2]])
+def test_what_a_user_confirms_is_a_fact_if_the_model_names_the_answer(talk: Any, named: list[int]) -> None:
+    talk.script(json.dumps([MUNICH | {"messages": named}]))
+    ids = told(talk, (ASSISTANT, "So you live in Munich, right?"), (USER, "Yes, since May."))
+    assert talk.known(MUNICH["fact"]).source_refs == ids
 
 
 def test_the_model_reads_who_says_what(talk: Any) -> None:
@@ -151,12 +154,9 @@ def test_summaries_and_participants_name_the_assistant(rc: BlockingMemoranda) ->
     ("text", "stated"),
     [
         ("I live in Munich. Is it far?", ["I live in Munich."]),
-        ("I live in Munich, is there a good baker?", ["I live in Munich"]),
-        ("Do I live in Munich, or in Berlin?", []),
-        ("Since I'm vegan, what can I eat there?", ["Since I'm vegan"]),
-        ("what is my name", []),
-        ("Will is my brother.", ["Will is my brother."]),
-        ("am allergic to nuts", ["am allergic to nuts"]),
+        ("I'm vegan, what can I eat there?", ["I'm vegan"]),
+        ("Do I live in Munich?", []),
+        ("住在东京。好吗？", ["住在东京。"]),
         ("Wo wohne ich?", []),
         ("", []),
     ],
@@ -165,44 +165,26 @@ def test_statements(text: str, stated: list[str]) -> None:
     assert statements(text) == stated
 
 
+@pytest.mark.parametrize(
+    ("text", "own"),
+    [
+        ("I own a cat.\n```\nI own a dog.\n```", "I own a cat."),
+        ("> I own a dog.\nI own a cat.", "I own a cat."),
+        ('She said: "I own a dog." I own a cat called "Miso".', 'She said: I own a cat called "Miso".'),
+        ("<memory>\n- I own a dog.\n</memory>\nI own a cat.", "I own a cat."),
+        ("I own a cat. Translate this:\n\nI own a dog.", "I own a cat. Translate this:"),
+    ],
+)
+def test_what_is_quoted_or_pasted_is_not_the_senders_own(text: str, own: str) -> None:
+    assert " ".join(own_text(text).split()) == own
+
+
 @given(st.lists(st.sampled_from(["I like tea.", "Is it late?", "we moved", "why", "ok?", "…", "Ja, genau."])))
 def test_statements_are_parts_of_the_text_without_question_marks(parts: list[str]) -> None:
     text = " ".join(parts)
     for one in statements(text):
         assert one in text
         assert "?" not in one
-
-
-@pytest.mark.parametrize(
-    ("text", "yes"),
-    [
-        ("Yes, since May.", True),
-        ("Exactly", True),
-        ("ja genau", True),
-        ("Yes?", False),
-        ("No.", False),
-        ("Yesterday", False),
-    ],
-)
-def test_confirmations(text: str, yes: bool) -> None:
-    assert confirmed(text) is yes
-
-
-@pytest.mark.parametrize(
-    ("text", "part"),
-    [
-        ("You live in Munich?", "You live in Munich?"),
-        ("Canberra is the capital. Shall I book a flight?", "Shall I book a flight?"),
-        ("It rains. You live in Munich. Is that right?", "You live in Munich. Is that right?"),
-        ("Du wohnst in Bonn. Stimmt das?", "Du wohnst in Bonn. Stimmt das?"),
-        ("Noted. So you are allergic to nuts.", "So you are allergic to nuts."),
-        ("Do you like dogs? I can find a kennel.", "Do you like dogs?"),
-        ("Right?", "Right?"),
-        ("", ""),
-    ],
-)
-def test_what_a_yes_confirms(text: str, part: str) -> None:
-    assert confirmable(text) == part
 
 
 PEOPLE = [
@@ -230,14 +212,14 @@ def test_what_two_people_say_in_one_channel_is_each_ones_own(
             rc.facts.extract("talk")
         live = rc.memories.list(kinds=["fact"]).data
         homes = {
-            one.content.rsplit(" ", 1)[1]: one
+            one.content.rsplit(" ", 1)[1].rstrip("."): one
             for one in live
             if " in Bonn" in one.content or "Porto" in one.content
         }
         assert {city: one.user_id for city, one in homes.items()} == {"Bonn": of_first, "Porto": of_second}
         if named:
-            assert homes["Bonn"].content == "Ada lives in Bonn"
-            assert homes["Porto"].content == "Ben lives in Porto"
+            assert homes["Bonn"].content == "Ada: I live in Bonn."
+            assert homes["Porto"].content == "Ben: I live in Porto."
         owners = [one.user_id for one in live if "rhymes" in one.content]
         assert sorted(owners, key=str) == sorted([of_first, of_second], key=str)
 
@@ -246,7 +228,7 @@ def test_what_two_people_say_in_one_channel_is_each_ones_own(
     "confirming", [{"speaker": "Ben"}, {"role": "Ben"}, {"user_id": "ben", "speaker": "Ben"}]
 )
 def test_what_is_confirmed_is_seen_by_no_more_people_than_what_was_asked(talk: Any, confirming: Any) -> None:
-    talk.script(json.dumps([{"fact": "Ada prefers a table by the window"}]))
+    talk.script(json.dumps([{"fact": "Ada prefers a table by the window", "messages": [2]}]))
     asked = {"role": "assistant", "content": "Ada prefers a table by the window, right?", "user_id": "ada"}
     said = [asked, {"content": "Yes, that's right."} | confirming]
     talk.rc.sessions_as(talk.admin).observe(said, session_id="dinner", channel_id="room")
@@ -266,27 +248,3 @@ def test_in_a_session_of_one_user_what_is_unnamed_is_that_users(home: Any) -> No
         rc.sessions.observe([{"content": "I live in Bonn."}], session_id="alone")
         rc.facts.extract("alone")
         assert {one.user_id for one in rc.memories.list(kinds=["fact"]).data} == {"ada"}
-
-
-@pytest.mark.parametrize(
-    ("new", "old", "ends"),
-    [
-        (
-            "Ben's standing instruction: answer in English",
-            "Ada's standing instruction: answer in German",
-            False,
-        ),
-        (
-            "Ada's standing instruction: answer in English",
-            "Ada's standing instruction: answer in German",
-            True,
-        ),
-        (
-            "The user's standing instruction: answer in English",
-            "Ada's standing instruction: answer in German",
-            True,
-        ),
-    ],
-)
-def test_an_instruction_is_ended_by_its_own_user_alone(new: str, old: str, ends: bool) -> None:
-    assert (relation(new, old) is Relation.CONTRADICTS) is ends

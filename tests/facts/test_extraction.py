@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from memoranda.app.blocking import BlockingMemoranda
@@ -22,6 +23,8 @@ from memoranda.facts.rules import captured
 from memoranda.providers.chat.script import Play, script_of
 from memoranda.types import Subject
 from support.waiting import until
+
+from .conftest import on
 
 TEA = {"fact": "Mara prefers green tea", "confidence": 0.9, "tags": ["food"], "messages": [1]}
 BEES = {"fact": "Mara is allergic to bees", "confidence": 0.8, "messages": [1]}
@@ -37,7 +40,7 @@ def settings(folder: Path, **facts: Any) -> dict[str, Any]:
     return {
         "embedder": {"url": "hash:256"},
         "model": {"url": f"scripted:{path}", "retries": 0},
-        "facts": {"extraction": "eager", "judge": False} | facts,
+        "facts": {"extraction": "eager", "reconcile": False} | facts,
     }
 
 
@@ -183,7 +186,7 @@ def test_facts_are_asked_for_as_json_and_after_a_failure_in_words_alone(talk: An
     verdicts = '{"pairs": [{"line": 1, "is": "unrelated"}]}'
     asked = talk.script({"text": verdicts, "when": "earlier: "}, {"text": LIST, "repeat": True})
     talk.say(SAID, who="noor")
-    assert {ask.response_format["json_schema"]["name"] for ask in asked} <= {"facts", "pairs"}
+    assert {ask.response_format["json_schema"]["name"] for ask in asked} == {"facts"}
 
 
 @pytest.mark.rows_in("sqlite")
@@ -378,84 +381,183 @@ def test_extraction_is_opted_into_and_out_of(talk: Any) -> None:
         )
 
 
-@pytest.mark.rows_in("sqlite")
-def test_a_second_question_tells_what_rules_cannot(home: Any, tmp_path: Path) -> None:
-    one = {"fact": "Mara is vegan and eats plants", "messages": [1]}
-    two = {"fact": "Mara eats steak and plants", "messages": [1]}
-    with home.open(**settings(tmp_path, judge=True)) as rc:
-        place = {"channel_id": "c", "extraction": True}
+def fact(text: str, **fields: Any) -> str:
+    """An answer of the model with one fact."""
+    return json.dumps({"facts": [{"text": text, "messages": [1]} | fields]})
 
-        def say(text: str, *turns: dict[str, Any]) -> list[str]:
-            script(rc, *turns)
-            before = facts(rc)
-            rc.sessions.observe([{"content": text, "speaker": "Mara"}], **place)
-            until(lambda: facts(rc), "other facts", accept=lambda now: now != before)
-            return facts(rc)
 
-        say("I am vegan and eat plants", {"text": json.dumps([one])})
-        said = say(
-            "I had steak, and plants",
-            {"text": json.dumps([two])},
-            {"text": '[{"line": 1, "is": "contradicts"}]'},
-        )
-        asked = rc.inner.core.model.asked[-1].messages[1]["content"]
-        assert asked == f"1. earlier: {one['fact']} | later: {two['fact']}"
-        assert said == [two["fact"]]
-        assert (
-            say("allergic to bees, eats plants", {"text": json.dumps([BEES])}, {"status": 503})[-1]
-            == BEES["fact"]
-        )
+VEGAN, STEAK = "Mara is vegan and eats plants", "Mara eats steak"
+
+
+def changed_mind(talk: Any, **fields: Any) -> list[Any]:
+    """Two facts, the second with what the model says of the first; what the model was asked."""
+    asked = talk.script(fact(VEGAN), fact(STEAK, **fields))
+    talk.say("I am vegan and eat plants.", "2024-01-01")
+    talk.say("I eat steak now. No plants any more!", "2024-02-01")
+    return list(asked)
 
 
 @pytest.mark.rows_in("sqlite")
-@pytest.mark.parametrize("verdict", ["same", "refines"])
-def test_a_verdict_without_support_supersedes_nothing(home: Any, tmp_path: Path, verdict: str) -> None:
-    nurse, dog = "Tim is a nurse", "Tim has a dog"
-    with home.open(**settings(tmp_path, judge=True)) as rc:
-        for said, text in (("I am a nurse", nurse), ("I have a dog", dog)):
-            told = json.dumps([{"fact": text, "messages": [1]}])
-            script(rc, {"text": told}, {"text": f'[{{"line": 1, "is": "{verdict}"}}]'})
-            before = facts(rc)
-            rc.sessions.observe([{"content": said, "speaker": "Tim"}], channel_id="c", extraction=True)
-            until(lambda before=before: facts(rc) != before, "another fact")  # type: ignore[misc]
-        assert "earlier" in rc.inner.core.model.asked[-1].messages[1]["content"]
-        assert facts(rc) == [nurse, dog]
+@pytest.mark.parametrize("op", ["replaces F1", "replaces 1", "Replace F1."])
+def test_one_call_takes_facts_and_says_what_they_end(talk: Any, op: str) -> None:
+    asked = changed_mind(talk, op=op, quote="no plants any more")
+    assert len(asked) == 2
+    assert f"Known facts:\nF1. 2024-01-01: {VEGAN}\n" in asked[1].messages[1]["content"]
+    assert talk.live() == [STEAK]
+    assert talk.live(as_of=on("2024-01-15")) == [VEGAN]
+    before, after = talk.facts.history(talk.known(VEGAN).id).data
+    assert (before.changes[-1].why, before.changes[-1].quote) == ("replaced", "no plants any more")
+    talk.facts.undo(after.memory.id)
+    assert talk.live() == [VEGAN]
+
+
+@pytest.mark.rows_in("sqlite")
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"op": "replaces F1"},
+        {"op": "replaces F1", "quote": "I hate plants"},
+        {"op": "ends F1", "quote": "!"},
+        {"op": "replaces F2", "quote": "I eat steak now"},
+        {"op": "replaces", "quote": "I eat steak now"},
+        {"op": "refines F1", "quote": "I eat steak now"},
+        {"op": "add F1", "quote": "I eat steak now"},
+        {"op": None},
+    ],
+)
+def test_without_the_words_of_a_message_nothing_ends(talk: Any, fields: dict[str, Any]) -> None:
+    changed_mind(talk, **fields)
+    assert talk.live() == [VEGAN, STEAK]
+
+
+@pytest.mark.rows_in("sqlite")
+def test_what_ends_a_fact_in_its_own_words_is_told_in_those_of_the_message(talk: Any) -> None:
+    talk.script(fact("Mara has a dog"), fact("Mara has a dog", op="ends F1", quote="My dog has died"))
+    talk.say("I have a dog.", "2024-01-01")
+    talk.say("My dog has died.", "2024-02-01")
+    assert talk.live() == ["My dog has died"]
+
+
+@pytest.mark.rows_in("sqlite")
+def test_the_same_fact_gets_another_source_but_not_another_number(talk: Any) -> None:
+    same = {"op": "same F1"}
+    talk.script(
+        fact("Mara pays 900 of rent"), fact("Mara's rent is 900", **same), fact("Mara's rent is 950", **same)
+    )
+    said = [talk.say(f"My rent is {euros}.", f"2024-0{n}-01") for n, euros in ((1, 900), (2, 900), (3, 950))]
+    assert talk.live() == ["Mara pays 900 of rent", "Mara's rent is 950"]
+    assert talk.known("Mara pays 900 of rent").source_refs == said[:2]
+
+
+@pytest.mark.rows_in("sqlite")
+def test_facts_of_several_people_are_compared_each_persons_alone(talk: Any) -> None:
+    """No one's facts are in a prompt with the words of another, who might make the model repeat them."""
+    talk.core.config = replace_facts(talk.core.config, reconcile=True)
+    boat = {"text": "Mara sold the boat", "messages": [1], "op": "ends F1", "quote": "I sold the boat"}
+    asked = talk.script(
+        fact("Mara owns a boat"),
+        json.dumps({"facts": [boat, {"text": "Ben likes the rain", "messages": [2]}]}),
+        json.dumps({"facts": [boat | {"quote": "sold the boat"}]}),
+    )
+    try:
+        talk.say("I own a boat.", "2024-01-01", session_id="alone", channel_id=None)
+        talk.rc.sessions_as(talk.admin).observe(
+            [
+                {"content": "I sold the boat.", "user_id": "mara", "speaker": "Mara"},
+                {"content": "I like the rain.", "user_id": "ben", "speaker": "Ben"},
+            ],
+            channel_id="talk",
+        )
+        talk.settle()
+    finally:
+        talk.core.config = replace_facts(talk.core.config, reconcile=False)
+    assert sorted(talk.live()) == ["Ben likes the rain", "Mara sold the boat"]
+    shown = [ask.messages[1]["content"] for ask in asked]
+    assert len(shown) == 3
+    assert "Known facts" not in shown[1]
+    assert "F1. 2024-01-01: Mara owns a boat" in shown[2]
+    assert "rain" not in shown[2]
+
+
+def replace_facts(config: Any, **fields: Any) -> Any:
+    return msgspec.structs.replace(config, facts=msgspec.structs.replace(config.facts, **fields))
+
+
+BERLIN, POTSDAM = "Tim lives in Kantstrasse 5 in Berlin", "Tim lives in Kantstrasse 5 in Potsdam"
+
+
+@pytest.mark.rows_in("sqlite")
+@pytest.mark.parametrize(("gone", "left"), [(0, []), (1, [BERLIN])])
+def test_a_correction_keeps_no_word_of_a_deleted_message(talk: Any, gone: int, left: list[str]) -> None:
+    talk.script(fact(BERLIN), fact(POTSDAM, op="replaces F1", quote="Potsdam, not Berlin"), "[]")
+    place = {"session_id": f"home of {talk.tenant}", "who": "tim"}
+    said = [
+        talk.say("I live in Kantstrasse 5 in Berlin.", **place),
+        talk.say("No: Potsdam, not Berlin.", **place),
+    ]
+    assert talk.live() == [POTSDAM]
+    assert talk.known(POTSDAM).metadata["context_refs"] == [said[0]]
+    talk.rc.sessions_as(talk.admin).delete_message(place["session_id"], said[gone])
+    talk.settle()
+    assert (talk.live(), talk.count()) == (left, len(left))
+
+
+@pytest.mark.rows_in("sqlite")
+def test_a_direct_fact_lends_its_words_until_it_is_deleted(talk: Any) -> None:
+    direct = talk.memories.add(BERLIN, kind="fact", user_id="tim", occurred_at=on("2024-01-01")).memory.id
+    talk.script(fact(POTSDAM, op="replaces F1", quote="I moved to Potsdam"))
+    talk.say("I moved to Potsdam.", "2024-02-01", who="tim")
+    assert (talk.live(), talk.known(POTSDAM).metadata["context_refs"]) == ([POTSDAM], [direct])
+    talk.script("[]", "[]")
+    talk.memories.delete(direct)
+    talk.settle()
+    assert talk.live() == []
 
 
 def facts(rc: BlockingMemoranda) -> list[str]:
     return [row.content for row in rc.memories.list(kinds=["fact"], order="asc").data]
 
 
+def merged(text: str, *numbers: int) -> str:
+    return json.dumps({"facts": list(numbers), "text": text})
+
+
 @pytest.mark.rows_in("sqlite")
 def test_a_model_consolidates_and_is_not_believed_everything(talk: Any) -> None:
-    texts = ["The project antwort is in Go.", "In Go, the new project antwort is."]
-    whole = texts[1]
+    texts = ["The project antwort is in Go.", "In Go, the project antwort has 3 parts."]
     talk.uncompared(*({"content": text} for text in texts))
     talk.script({"status": 503})
     with pytest.raises(ModelUnavailable):
         talk.facts.consolidate()
-    assert talk.live() == texts
-    talk.script("antwort makes 9 million a year.")
-    talk.facts.consolidate()
+    for wrong in (
+        "antwort makes 9 million a year.",
+        merged("The project antwort is in Go and makes 9 million a year.", 1, 2),
+        merged("The project antwort is in Go, in parts.", 1, 2),
+        merged("The project antwort is in Go.", 1),
+        merged("", 1, 2),
+    ):
+        talk.script(wrong)
+        assert talk.facts.consolidate().merged == []
+        assert talk.live() == texts
+        assert talk.script() == []
+        assert talk.facts.consolidate().merged == [], "what the model left apart is not asked again"
+        talk.change("UPDATE memories SET metadata = '{}' WHERE tenant_id = ?", talk.tenant)
+    whole = "The project antwort is in Go and has 3 parts."
+    talk.script(merged(whole, 1, 2))
+    (done,) = talk.facts.consolidate().merged
     assert talk.live() == [whole]
-    talk.facts.undo(talk.memories.list(kinds=["fact"]).data[0].id)
-    talk.uncompared(*({"content": f"{text} Really.", "user_id": "u"} for text in texts))
-    talk.script("The new project antwort is in Go, really.")
-    talk.facts.consolidate()
-    assert talk.live()[-1] == "The new project antwort is in Go, really."
+    assert len(done.consolidates) == 2
+    assert talk.facts.consolidate().merged == []
 
 
 @pytest.mark.rows_in("sqlite")
-def test_a_correction_in_the_same_messages_is_applied(home: Any) -> None:
-    settings = {"facts": {"extraction": "lazy", "capture_rules": True}, "embedder": {"url": "hash:256"}}
-    said = ["We're going with the green paint for the fence.", "Change of plan: navy, not green."]
-    with home.open(**settings) as rc:
-        for user, texts in (("ada", said), ("ben", ["It was red, not green."])):
-            messages = [{"content": text, "user_id": user} for text in texts]
-            rc.sessions.observe(messages, session_id="talk")
-        rc.facts.extract("talk")
-        live = [one.content for one in rc.memories.list(kinds=["fact"]).data]
-        assert live == ["It was decided to go with the navy paint for the fence"]
+def test_without_a_model_nothing_is_consolidated_and_the_answer_says_so(home: Any) -> None:
+    with home.open(embedder={"url": "hash:256"}) as rc:
+        for text in ("The project antwort is in Go.", "In Go, the project antwort is."):
+            rc.memories.add(text, kind="fact")
+        done = rc.facts.consolidate()
+        assert (done.merged, done.left) == ([], 0)
+        assert "no language model is configured" in str(done.reason)
 
 
 @pytest.mark.rows_in("sqlite")

@@ -1,4 +1,4 @@
-"""Standing instructions: which sentences are some, what ends them, and that contexts have those that hold."""
+"""Standing instructions: which sentences are some, and that contexts have those of their user, the latest first."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from memoranda.errors import InvalidInput
 from memoranda.facts.decay import DAY
 from memoranda.facts.instructions import instructions
 from memoranda.facts.maintenance import Swept
-from memoranda.facts.merging import Relation, relation
 from memoranda.text.instructions import TAG, applies, rule_of
 from memoranda.types import Subject
 
@@ -74,9 +73,8 @@ MAY = datetime(2026, 5, 1, 10, tzinfo=UTC)
         ("Ab jetzt bitte nur auf Deutsch", "antworte immer auf Deutsch"),
         ("Bitte duze mich ab jetzt.", "duze mich immer"),
         ("- Always use metric units", METRIC),
-        ("Rules:\n1. Always use metric units", METRIC),
+        ("1. Always use metric units", METRIC),
         ("Always use metric units\nThanks\nAda", METRIC),
-        ("Write an email to Tom: Use the template.\n\nAlso from now on call me Ada", "always call me Ada"),
         ("Antworte immer auf Deutsch.", "antworte immer auf Deutsch"),
         ("Ab jetzt antworte auf Deutsch.", "antworte auf Deutsch"),
     ],
@@ -125,6 +123,7 @@ def test_what_is_to_be_done_every_time_is_an_instruction(said: str, rule: str) -
         "```\nAlways use metric units.\n```",
         "Translate this into French: Always use metric units.",
         "Shorten our page:\n\n# Style\n\nNever use tabs.",
+        'She said: "Always use metric units."',
     ],
 )
 def test_what_is_no_instruction(said: str) -> None:
@@ -142,47 +141,14 @@ def test_what_is_no_instruction(said: str) -> None:
         ("Forget the rule about emojis.", "no longer using emojis"),
     ],
 )
-def test_what_ends_an_instruction_is_none(said: str, rule: str) -> None:
+def test_a_withdrawal_is_an_instruction_too(said: str, rule: str) -> None:
     (one,) = instructions(said, None)
-    assert (one.text, one.tags) == (f"The user's standing instruction: {rule}", ())
+    assert (one.text, one.tags) == (f"The user's standing instruction: {rule}", (TAG,))
 
 
 @given(st.text(max_size=300))
 def test_no_text_is_too_odd(said: str) -> None:
     assert len(instructions(said, "Ada")) <= 3
-
-
-@pytest.mark.parametrize(
-    ("new", "old", "what"),
-    [
-        ("no longer using metric units", METRIC, Relation.CONTRADICTS),
-        ("mention my ex-husband", "never mention my ex-husband", Relation.CONTRADICTS),
-        ("always answer in English", "always answer in German", Relation.CONTRADICTS),
-        ("no longer using emojis", "never use emojis", Relation.OTHER),
-        ("use emojis again", "never use emojis", Relation.CONTRADICTS),
-        ("always keep answers long", "always keep answers short", Relation.CONTRADICTS),
-        ("always call me Tim", "always call me Timothy", Relation.CONTRADICTS),
-        ("no longer using bullet points", "always answer in bullet points", Relation.CONTRADICTS),
-        ("no longer answer in bullet points", "always write me bullet points", Relation.CONTRADICTS),
-        ("no longer calling me Captain", "always address me as Captain", Relation.CONTRADICTS),
-        ("talk about my ex-husband", "never mention my ex-husband", Relation.CONTRADICTS),
-        ("no longer referring to my age", "always bring up my age", Relation.CONTRADICTS),
-        ("never use bullet points", "always answer in bullet points", Relation.CONTRADICTS),
-        ("never use bullet points in emails", "always answer in bullet points", Relation.OTHER),
-        ("no longer using bullet points in emails", "always use bullet points", Relation.OTHER),
-        ("no longer using numbers", "always spell out numbers", Relation.OTHER),
-        ("no longer rounding prices", "always convert prices to euros", Relation.OTHER),
-        ("no longer ending with a summary", "always start with a summary", Relation.OTHER),
-        ("no longer using emojis", "always answer in bullet points", Relation.OTHER),
-        ("never mention dogs", "never mention cats", Relation.OTHER),
-        ("always add sugar", "always add cinnamon", Relation.OTHER),
-        ("always cite your sources", METRIC, Relation.OTHER),
-        ("use metric units always", METRIC, Relation.NEAR),
-    ],
-)
-def test_what_one_instruction_is_to_another(new: str, old: str, what: Relation) -> None:
-    for cosine in (None, 0.99):
-        assert relation(FORM + new, FORM + old, cosine) is what
 
 
 @pytest.mark.parametrize(
@@ -231,7 +197,7 @@ def told(rc: BlockingMemoranda, question: str, user: str | None = "ada", **field
     return [piece.text.rpartition("] ")[2] for piece in made.pieces if "standing instruction" in piece.text]
 
 
-def test_a_context_has_the_instructions_of_its_user_until_they_are_withdrawn(rc: BlockingMemoranda) -> None:
+def test_a_context_has_the_instructions_of_its_user_the_latest_first(rc: BlockingMemoranda) -> None:
     say(rc, "Always use metric units.", "Whenever I ask about recipes, give amounts in grams.", "I like tea.")
     say(rc, "Always answer in rhymes.", user="bob")
     assert told(rc, "How far is the moon?") == [FORM + METRIC]
@@ -247,35 +213,21 @@ def test_a_context_has_the_instructions_of_its_user_until_they_are_withdrawn(rc:
     assert told(rc, "How far is the moon?", kinds=["message"]) == []
     assert told(rc, "How far is the moon?", limit=0) == []
     say(rc, "You can stop using metric units.", minute=10)
-    assert told(rc, "How far is the moon?") == [FORM + "no longer using metric units"]
+    assert told(rc, "How far is the moon?") == [FORM + "no longer using metric units", FORM + METRIC]
     assert told(rc, "How far is the moon?", as_of=MAY + timedelta(minutes=5)) == [FORM + METRIC]
 
 
 def test_an_instruction_is_not_archived_however_old_it_is(rc: BlockingMemoranda) -> None:
     say(rc, "Always use metric units.", "I like green tea.", "I live in Rome.")
     core, old = rc.inner.core, now_micros() - 400 * DAY
-    sql = "UPDATE memories SET created_at = ? WHERE kind = 'fact' AND content NOT LIKE '%Rome' RETURNING 1"
+    sql = "UPDATE memories SET created_at = ? WHERE kind = 'fact' AND content NOT LIKE '%Rome.' RETURNING 1"
     core.store.db.write(lambda c: c.select(sql, [old])).result()
     assert rc.facts.sweep() == Swept(unused=1)
     say(rc, "I work at Acme.", minute=10)
     rc.knowledge.admin.set_quotas({"max_entries": 1})
     assert rc.facts.sweep() == Swept(over=1)
-    assert rc.memories.list(kinds=["fact"], limit=10).data[0].content == "Ada works at Acme"
+    assert rc.memories.list(kinds=["fact"], limit=10).data[0].content == "Ada: I work at Acme."
     assert told(rc, "How far is the moon?") == [FORM + METRIC]
-
-
-@pytest.mark.parametrize(
-    "withdrawal",
-    [
-        "Stop using bullet points.",
-        "You can stop using bullet points.",
-        "Please don't write in bullet points anymore.",
-    ],
-)
-def test_an_instruction_is_withdrawn_by_another_verb(rc: BlockingMemoranda, withdrawal: str) -> None:
-    say(rc, "Always answer in bullet points.", withdrawal)
-    (fact,) = rc.memories.list(kinds=["fact"]).data
-    assert (rule_of(fact.content) or "").startswith("no longer ")
 
 
 def test_an_instruction_is_no_evidence_and_stands_without_its_message(rc: BlockingMemoranda) -> None:

@@ -28,9 +28,9 @@ def named(number: int) -> str:
 @pytest.fixture
 def moved(rc: BlockingMemoranda) -> BlockingMemoranda:
     """Ana, who moved twice, and other facts."""
-    told(rc, "Ana lives in Munich", 0)
-    told(rc, "Ana lives in Hamburg", 10)
-    told(rc, "Ana lives in Berlin", 20)
+    munich = told(rc, "Ana lives in Munich", 0)
+    hamburg = told(rc, "Ana lives in Hamburg", 10, replaces=[munich])
+    told(rc, "Ana lives in Berlin", 20, replaces=[hamburg])
     told(rc, "Ana likes green tea", 5, tags=["drink"])
     told(rc, "Ben lives in Rome", 1, user="ben")
     return rc
@@ -95,8 +95,8 @@ def test_words_are_looked_for_in_every_version(moved: BlockingMemoranda) -> None
 
 
 def test_a_version_whose_later_one_is_elsewhere_is_its_own_chain(rc: BlockingMemoranda) -> None:
-    told(rc, "Ana lives in Munich", 0, channel_id="kitchen")
-    told(rc, "Ana lives in Berlin", 10, channel_id="garden")
+    munich = told(rc, "Ana lives in Munich", 0, channel_id="kitchen")
+    told(rc, "Ana lives in Berlin", 10, channel_id="garden", replaces=[munich])
     kitchen = rc.facts.timeline(scopes=["channel:kitchen"], at=MAY + timedelta(days=1))
     assert [texts(chain) for chain in kitchen.data] == [[("Ana lives in Munich", True)]]
     assert (kitchen.total, kitchen.holding) == (1, 1)

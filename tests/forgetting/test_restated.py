@@ -8,6 +8,7 @@ import pytest
 
 from memoranda.app.blocking import BlockingMemoranda
 from support import live_files
+from support.fact_reader import reading
 
 from .places import settled
 from .test_preview import counted
@@ -49,7 +50,7 @@ def holding(rc: BlockingMemoranda, home: Any) -> set[str]:
 
 @pytest.mark.parametrize("how", ["delete", "forget", "text", "edit"])
 def test_a_restated_fact_keeps_nothing_of_a_deleted_message(home: Any, how: str) -> None:
-    with home.open(facts={"capture_rules": True}) as rc:
+    with home.open(facts={"extraction": "eager"}) as rc, reading(rc):
         first = say(rc, f"I live in Berlin, {STREET} 5.", 1)
         second = say(rc, "I live in Berlin.", 2)
         (fact,) = rc.memories.list(kinds=["fact"], scopes=["all"]).data
@@ -81,7 +82,7 @@ def test_a_restated_fact_keeps_nothing_of_a_deleted_message(home: Any, how: str)
 
 def test_a_restated_fact_goes_with_all_of_its_messages(home: Any) -> None:
     """A page with both of them leaves no job that reads one again."""
-    with home.open(facts={"capture_rules": True}) as rc:
+    with home.open(facts={"extraction": "eager"}) as rc, reading(rc):
         for day, text in enumerate((f"I live in Berlin, {STREET} 5.", "I live in Berlin."), 1):
             say(rc, text, day)
         preview = rc.memories.preview_forget(scopes=["user:tim"])
@@ -92,7 +93,7 @@ def test_a_restated_fact_goes_with_all_of_its_messages(home: Any) -> None:
 
 
 def test_what_a_fact_refined_holds_again(home: Any) -> None:
-    with home.open(facts={"capture_rules": True}) as rc:
+    with home.open(facts={"extraction": "eager"}) as rc, reading(rc):
         first, second, third = (
             say(rc, text, day)
             for day, text in enumerate(
@@ -108,7 +109,7 @@ def test_what_a_fact_refined_holds_again(home: Any) -> None:
 
 @pytest.mark.parametrize("how", ["delete", "archive", "end"])
 def test_what_a_person_took_out_of_the_same_sentence_stays_out(home: Any, how: str) -> None:
-    with home.open(facts={"capture_rules": True}) as rc:
+    with home.open(facts={"extraction": "eager"}) as rc, reading(rc):
         first = say(rc, f"I live in Berlin, {STREET} 5.", 1)
         say(rc, "I live in Berlin and I work at Acme.", 2)
         facts = {fact.content: fact for fact in rc.memories.list(kinds=["fact"], scopes=["all"]).data}

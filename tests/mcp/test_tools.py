@@ -89,7 +89,7 @@ def test_the_same_text_is_remembered_once(call: Any) -> None:
 def test_a_fact_has_versions(call: Any) -> None:
     name = f"Ada{uuid.uuid4().hex[:6]}"
     old = call("remember", {"text": f"{name} lives in Bonn.", "kind": "fact"})
-    new = call("remember", {"text": f"{name} lives in Porto now.", "kind": "fact"})
+    new = call("remember", {"text": f"{name} lives in Porto now.", "kind": "fact", "replaces": [old["id"]]})
     versions = call("get", {"id": new["id"]})["versions"]
     assert [(one["id"], one["current"]) for one in versions] == [(old["id"], False), (new["id"], True)]
     assert call("history", {"id": old["id"]}, query="?tools=full")["versions"] == versions

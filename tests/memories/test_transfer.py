@@ -21,6 +21,7 @@ from memoranda.app.blocking import BlockingMemoranda, BlockingMemories
 from memoranda.concurrency.threads import until_cancelled
 from memoranda.errors import Forbidden, InvalidInput, MemorandaError, StorageError
 from memoranda.memories.export_files import write_file
+from memoranda.providers.chat.scripted import ScriptedModel
 from memoranda.types import KINDS, Subject
 
 QUICK = {"url": "hash:64"}
@@ -139,6 +140,8 @@ def test_a_consolidated_fact_with_the_text_of_a_part_comes_along(
 ) -> None:
     for id_, text in (("a", "Ann uses Postgres in production."), ("b", "Ann uses Postgres")):
         rc.memories.add(text, kind="fact", id=id_, occurred_at=DAY)
+    text = rc.memories.get("a").content
+    rc.inner.core.model = ScriptedModel([{"text": json.dumps({"facts": [1, 2], "text": text})}])
     (merged,) = rc.facts.consolidate().merged
     assert rc.memories.get(merged.id).content == rc.memories.get("a").content
     lines = list(rc.memories.export())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +12,10 @@ TEXTS = ["The project antwort is in Go.", "the project antwort is in Go"]
 
 
 @pytest.mark.rows_in("sqlite")
-def test_facts_are_joined_told_of_and_taken_back(house: Any) -> None:
+def test_facts_are_joined_told_of_and_taken_back(opened: Any, tmp_path: Path) -> None:
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps([{"text": json.dumps({"facts": [1, 2], "text": TEXTS[0]}), "repeat": True}]))
+    house = opened(model={"url": f"scripted:{script}"}, facts={"reconcile": False})
     ids = [house.add(text, kind="fact", tags=[str(n)], id=f"fact{n}") for n, text in enumerate(TEXTS)]
 
     def ask(method: str, path: str, **body: Any) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -318,33 +320,33 @@ def test_a_key_sees_what_its_role_allows(keyed: Any) -> None:
 # --- facts -----------------------------------------------------------------------------------------
 
 
-def test_facts_are_learned_superseded_and_erased(keyed: Any) -> None:
+GREEN, BLUE = "The user's favourite colour is green", "The user's favourite colour is blue"
+
+
+def test_facts_are_learned_superseded_and_erased(houses: Any, tmp_path: Path) -> None:
+    def fact(text: str, **fields: Any) -> dict[str, str]:
+        return {"text": json.dumps({"facts": [{"text": text, "messages": [1]} | fields]})}
+
+    path = tmp_path / "script.json"
+    blue = fact(BLUE, op="replaces F1", quote="my favourite colour is blue")
+    path.write_text(json.dumps([fact(GREEN), fact(GREEN, op="same F1"), blue, fact(BLUE, op="same F1")]))
+    house = houses(keys=KEYS, model={"url": f"scripted:{path}"})
     who = {"user_id": "nora", "run_id": "kitchen-talk"}
     fields = {"metadata": {"form": 7}, "categories": ["taste"]}
-    assert learn(keyed, "My favourite colour is green.", **who, **fields) == [
-        ("ADD", "The user's favourite colour is green")
-    ]
-    (fact,) = ask(keyed, "POST", "/v3/memories/", json={"filters": who})["results"]
-    assert (fact["user_id"], fact["run_id"], fact["metadata"]) == ("nora", "kitchen-talk", {"form": 7})
-    assert "taste" in fact["categories"]
-    assert learn(keyed, "My favourite colour is green.", user_id="nora") == [
-        ("NONE", "The user's favourite colour is green")
-    ]
-    again = learn(keyed, "My favourite colour is blue.", user_id="nora")
-    assert again == [
-        ("ADD", "The user's favourite colour is blue"), ("DELETE", "The user's favourite colour is green"),
-    ]  # fmt: skip
-    assert learn(keyed, "My favourite colour is blue.", user_id="nora") == [
-        ("NONE", "The user's favourite colour is blue")
-    ]
-    assert listed(keyed, {"user_id": "nora"}) == ["The user's favourite colour is blue"]
-    steps = ask(keyed, "GET", f"/v1/memories/{fact['id']}/history/")
-    assert [(one["event"], one["old_memory"]) for one in steps] == [
-        ("ADD", None), ("UPDATE", "The user's favourite colour is green"),
-    ]  # fmt: skip
-    ask(keyed, "DELETE", "/v2/entities/user/nora/")
-    assert listed(keyed, {"user_id": "nora"}) == []
-    left = keyed.request("GET", "/v1/memories", key="key-admin", params={"scopes": "user:nora"}).json()[
+    assert learn(house, "My favourite colour is green.", **who, **fields) == [("ADD", GREEN)]
+    (green,) = ask(house, "POST", "/v3/memories/", json={"filters": who})["results"]
+    assert (green["user_id"], green["run_id"], green["metadata"]) == ("nora", "kitchen-talk", {"form": 7})
+    assert "taste" in green["categories"]
+    assert learn(house, "My favourite colour is green.", user_id="nora") == [("NONE", GREEN)]
+    again = learn(house, "My favourite colour is blue.", user_id="nora")
+    assert again == [("ADD", BLUE), ("DELETE", GREEN)]
+    assert learn(house, "My favourite colour is blue.", user_id="nora") == [("NONE", BLUE)]
+    assert listed(house, {"user_id": "nora"}) == [BLUE]
+    steps = ask(house, "GET", f"/v1/memories/{green['id']}/history/")
+    assert [(one["event"], one["old_memory"]) for one in steps] == [("ADD", None), ("UPDATE", GREEN)]
+    ask(house, "DELETE", "/v2/entities/user/nora/")
+    assert listed(house, {"user_id": "nora"}) == []
+    left = house.request("GET", "/v1/memories", key="key-admin", params={"scopes": "user:nora"}).json()[
         "data"
     ]
     assert left == [], "the messages went with what was learned from them"

@@ -134,7 +134,7 @@ def learning(lasting_home: Any, tmp_path_factory: pytest.TempPathFactory) -> Ite
     """A product whose model finds one fact in whatever it is asked."""
     path: Path = tmp_path_factory.mktemp("script") / "script.json"
     path.write_text(json.dumps({"turns": [{"text": FACTS, "repeat": True}]}))
-    settings = {"facts": {"extraction": "eager", "judge": False}, "model": {"url": f"scripted:{path}"}}
+    settings = {"facts": {"extraction": "eager", "reconcile": False}, "model": {"url": f"scripted:{path}"}}
     with lasting_home.empty(**settings) as opened:
         yield opened
 

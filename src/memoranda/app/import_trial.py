@@ -3,31 +3,26 @@ the import."""
 
 from __future__ import annotations
 
-from collections import ChainMap, Counter, deque
-from collections.abc import Callable, Sequence, Set
+from collections import ChainMap
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
-
-import msgspec
 
 from memoranda.app.history_import import Add, Observe, new_ends
 from memoranda.app.history_report import Stored
 from memoranda.clock import micros
-from memoranda.errors import Conflict, IndexUnavailable, MemorandaError
-from memoranda.facts.keeping import LATE, Home, Plan, home_of, in_order, learn
-from memoranda.facts.merging import Bounds
-from memoranda.facts.neighbours import NEAREST, compare_drafts, near
-from memoranda.facts.writing import AT_ONCE
+from memoranda.errors import Conflict, MemorandaError
+from memoranda.facts.keeping import learn
+from memoranda.facts.writing import plans_of
 from memoranda.memories.memories import Memories
 from memoranda.sessions.sessions import Sessions
 from memoranda.store.changes import Outcome
 from memoranda.store.core import Core
 from memoranda.store.rows import Record, fetch, to_memory
 from memoranda.store.steps import DRAFTS, parted
-from memoranda.store.transaction import Writing, known_texts, no_two_texts
+from memoranda.store.transaction import Writing, no_two_texts
 from memoranda.store.validation import Draft
 from memoranda.text.hashing import digest
-from memoranda.text.terms import terms
 from memoranda.types import Added
 
 T = TypeVar("T")
@@ -107,44 +102,38 @@ class Trial:
     async def _outcomes(self, drafts: Sequence[Draft]) -> list[Outcome]:
         """Return what would become of memories, as `Core.write`."""
         no_two_texts(drafts)
-        compared = await self._core.concerned(self._memories.subject.tenant_id, drafts)
-        plain = [at for at in range(len(drafts)) if at not in compared]
+        facts = [at for at, draft in enumerate(drafts) if draft.row.kind == "fact"]
+        plain = [at for at, draft in enumerate(drafts) if draft.row.kind != "fact"]
         outcomes: list[Outcome] = []
         for some in parted([drafts[at] for at in plain], self._core.store.weight, DRAFTS):
             outcomes += await self._tried(partial(Writing.insert, drafts=some))
-        special = [drafts[at] for at in compared]
-        for start in range(0, len(special), AT_ONCE):
-            outcomes += await self._learned(special[start : start + AT_ONCE])
-        by_place = dict(zip([*plain, *compared], outcomes, strict=True))
+        for some in parted([drafts[at] for at in facts], self._core.store.weight, DRAFTS):
+            outcomes += await self._learned(some)
+        by_place = dict(zip([*plain, *facts], outcomes, strict=True))
         return [by_place[at] for at in range(len(drafts))]
 
     async def _learned(self, drafts: Sequence[Draft]) -> list[Outcome]:
-        """Return what would become of facts that rules compare: with the stored ones, and with those of earlier writes
-        on which it depends whether a text that is there is a version of its own. Vectors are not compared: without
-        them, the neighbours of a fact are those by keyword."""
-        core, tenant = self._core, self._memories.subject.tenant_id
-        bounds = Bounds(core.config.facts.near_cosine, core.config.facts.near_jaccard)
-        try:
-            plans = await core.threads.run(near, core, tenant, drafts)
-        except IndexUnavailable:
-            return await self._tried(partial(Writing.insert, drafts=drafts))
+        """Return what would become of facts, beside those of their texts that are stored, or that earlier writes would
+        have stored."""
+        tenant = self._memories.subject.tenant_id
         rows = [draft.row for draft in drafts]
-        known = await core.threads.run(core.store.known_texts, tenant, drafts)
-        earlier = await core.threads.run(self._facts.beside, plans, known, bounds)
+        earlier = self._facts.of_texts(rows)
 
         def work(w: Writing) -> list[Outcome]:
-            near_seqs = {seq for plan in plans for seq in plan.near}
-            same = {seq for seq, _ in known_texts(w.c, tenant, drafts).values()}
-            existing = fetch(w.c, tenant, near_seqs | same).values()
-            ended = {row.seq: self._ends[row.id] for row in existing if row.id in self._ends}
+            seqs = [seq for row in rows for (seq,) in w.c.all("facts_of_text", [tenant, row.content_hash])]
+            ended = {
+                row.seq: self._ends[row.id]
+                for row in fetch(w.c, tenant, seqs).values()
+                if row.id in self._ends
+            }
             w.mark(ended, lambda row: row._replace(invalid_at=ended[row.seq]))
-            learn(w, earlier, bounds)
-            return learn(w, plans, bounds).outcomes
+            learn(w, plans_of(earlier))
+            return learn(w, plans_of(drafts)).outcomes
 
         outcomes = await self._tried(work)
-        for plan, row, outcome in zip(plans, rows, outcomes, strict=True):
+        for draft, row, outcome in zip(drafts, rows, outcomes, strict=True):
             if outcome.created:
-                self._facts.add(_as_given(plan, row))
+                self._facts.add(Draft(row, draft.named))
         return outcomes
 
     async def _tried(self, work: Callable[[Writing], T]) -> T:
@@ -164,59 +153,32 @@ class Trial:
 
 
 class _Facts:
-    """The facts of earlier writes that would have been compared and stored, by text and by term in their home."""
+    """The facts of earlier writes that would have been stored, by text."""
 
     def __init__(self) -> None:
-        self._facts: list[Plan | None] = []
-        self._by_text: dict[tuple[Home, str], list[int]] = {}
-        self._by_term: dict[tuple[Home, str], deque[int]] = {}
+        self._facts: list[Draft] = []
+        self._by_text: dict[str, list[int]] = {}
 
     @property
     def count(self) -> int:
-        """How many there are, with removed ones."""
+        """How many there are."""
         return len(self._facts)
 
-    def add(self, fact: Plan) -> None:
+    def add(self, fact: Draft) -> None:
         """Add a fact."""
-        row, place = fact.draft.row, len(self._facts)
+        self._by_text.setdefault(fact.row.content_hash, []).append(len(self._facts))
         self._facts.append(fact)
-        home = home_of(row)
-        self._by_text.setdefault((home, row.content_hash), []).append(place)
-        for term in set(terms(row.content)):
-            self._by_term.setdefault((home, term), deque(maxlen=NEAREST)).append(place)
 
     def remove_after(self, count: int) -> None:
         """Remove the facts after the first `count`: they are not stored."""
-        self._facts[count:] = [None] * (len(self._facts) - count)
+        del self._facts[count:]
+        self._by_text = {
+            text: left
+            for text, places in self._by_text.items()
+            if (left := [at for at in places if at < count])
+        }
 
-    def beside(self, plans: Sequence[Plan], known: Set[str], bounds: Bounds) -> list[Plan]:
-        """Return the facts with which new ones are compared whose text is stored (`known`, dedup keys), or occurs more
-        than once: those of the same text, and the latest that share most of its terms. All are compared, so that the
-        transaction need not."""
-        rows = [plan.draft.row for plan in plans]
-        times = Counter((home_of(row), row.content_hash) for row in rows)
-        same: set[int] = set()
-        others: set[int] = set()
-        for row in rows:
-            home = home_of(row)
-            earlier = self._by_text.get((home, row.content_hash), [])
-            if not earlier and row.dedup_key not in known and times[home, row.content_hash] == 1:
-                continue
-            same.update(earlier)
-            shared = Counter(
-                place for term in set(terms(row.content)) for place in self._by_term.get((home, term), ())
-            )
-            others.update(place for place, _ in shared.most_common(NEAREST))
-        most_others = max(0, LATE - AT_ONCE - len(same))
-        places = sorted(same.union(sorted(others - same)[::-1][:most_others]))
-        facts = [
-            _as_given(fact, fact.draft.row) for place in places if (fact := self._facts[place]) is not None
-        ]
-        if facts:
-            compare_drafts([several[at] for several in (facts, plans) for at in in_order(several)], bounds)
-        return facts
-
-
-def _as_given(plan: Plan, row: Record) -> Plan:
-    """Return the plan of a fact with the row that was given for it: writing it changes its draft."""
-    return msgspec.structs.replace(plan, draft=Draft(row, plan.draft.named), beside={})
+    def of_texts(self, rows: Sequence[Record]) -> list[Draft]:
+        """Return the facts with a text of these rows, in order, as they were given: writing one changes its draft."""
+        places = sorted({at for row in rows for at in self._by_text.get(row.content_hash, ())})
+        return [Draft(self._facts[at].row, self._facts[at].named) for at in places]

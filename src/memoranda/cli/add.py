@@ -34,6 +34,10 @@ def add(
     occurred_at: Annotated[
         str | None, typer.Option(metavar="MOMENT", help="When it was said, in ISO 8601 [default: now].")
     ] = None,
+    replaces: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID", help="A fact in whose place this fact holds; repeat for more."),
+    ] = None,
 ) -> None:
     """Remember one text. The same text in the same scope is stored once."""
     fields = {
@@ -45,6 +49,7 @@ def add(
         "tags": tag or [],
         "metadata": pairs(meta, "--meta"),
         "importance": importance,
+        "replaces": replaces or [],
         **{name: value for name, value in fields.items() if value is not None},  # type: ignore[typeddict-item]
     }
     added = invocation.memories.add(text_of(content, "content"), **new)

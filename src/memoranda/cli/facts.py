@@ -74,7 +74,8 @@ def consolidate(invocation: Invocation, scope: AnyScope = None, scope_id: ScopeI
     """Make equivalent facts of one scope one fact each."""
     result = invocation.product.facts.consolidate(**selection_of(scope=scope, scope_id=scope_id))
     lines = [f"{fact.id}  from {', '.join(fact.consolidates)}" for fact in result.merged]
-    lines.append(f"{len(result.merged)} groups consolidated, {result.left} left")
+    left = "" if result.reason is None else f": {result.reason}"
+    lines.append(f"{len(result.merged)} groups consolidated, {result.left} left{left}")
     invocation.show(result, "\n".join(lines))
 
 
@@ -123,6 +124,7 @@ def _version_lines(version: FactVersion) -> Iterator[str]:
     yield f"{version.memory.id}  {version.begins:%Y-%m-%d} to {until}{state}  {beginning(version.memory.content)}"
     for change in version.changes:
         why = f": {change.why}" if change.why else ""
+        why += f', "{change.quote}"' if change.quote else ""
         others = f" by {', '.join(change.ids)}" if change.ids else ""
         yield plain(f"    {change.at:%Y-%m-%d %H:%M} {change.what}{others}{why}")
 

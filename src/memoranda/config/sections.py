@@ -275,8 +275,8 @@ class Sessions(Section, frozen=True, kw_only=True):
 class Facts(Section, frozen=True, kw_only=True):
     """Facts of conversations. `extraction` by a language model (`model`, or the configured one): `lazy` when a session
     is closed, `eager` after each turn; `capture_rules` find preferences, decisions and facts without one, at most
-    `max_per_turn` in a turn. A fact as near to another as `near_cosine` or `near_jaccard` is not stored twice; if rules
-    cannot decide whether one contradicts another, `judge` asks the model. With `decay`, a fact that is not used loses
+    `max_per_turn` in a turn. `reconcile` lets the model compare the facts that callers write with the others, in a job.
+    With `decay`, a fact that is not used loses
     half of its worth in `half_life_days`, and is archived in time (see `quotas`). Related ones are consolidated every
     `consolidation_hours` (0: only when asked for)."""
 
@@ -284,9 +284,7 @@ class Facts(Section, frozen=True, kw_only=True):
     model: str | None = None
     capture_rules: bool = False
     max_per_turn: Count = 3
-    near_cosine: Unit = 0.95
-    near_jaccard: Unit = 0.6
-    judge: bool = True
+    reconcile: bool = True
     decay: bool = True
     half_life_days: Annotated[float, Meta(gt=0)] = 90.0
     consolidation_hours: Size = 24

@@ -17,7 +17,7 @@ from memoranda.memories.duplicates import contradict
 from memoranda.store.retrieval.evidence import unrelated
 from memoranda.store.retrieval.fusion import COVERED_PENALTY, SESSION_BONUS, blended, mmr
 from memoranda.store.rows import memory_speaker
-from memoranda.text.instructions import applies, is_standing
+from memoranda.text.instructions import RULES, applies, is_standing
 from memoranda.text.terms import query_terms, terms
 from memoranda.types import Hit, Memory
 
@@ -145,8 +145,9 @@ def current_first(candidates: Sequence[Chosen]) -> list[Chosen]:
 
 def unrepeated(candidates: Sequence[Chosen], question: str) -> tuple[list[Chosen], list[LeftOut]]:
     """Return the candidates without the messages whose fact is among them, or without the fact where the message has
-    terms of the question that the fact lacks; and those left out. A fact whose message is left out for another fact is
-    compared with its other messages, and stays if it has none. What stays has the best score of both."""
+    terms of the question that the fact lacks, or the fact is only a note that a rule made; and those left out. A fact
+    whose message is left out for another fact is compared with its other messages, and stays if it has none. What stays
+    has the best score of both."""
     asked = frozenset(query_terms(question))
     messages = {
         candidate.memory.id: candidate for candidate in candidates if candidate.memory.kind == "message"
@@ -159,7 +160,10 @@ def unrepeated(candidates: Sequence[Chosen], question: str) -> tuple[list[Chosen
     ]
     gone: dict[str, LeftOut] = {}
     while whole := [
-        (fact, sources) for fact, sources in facts if asked & _closest(sources, asked).terms <= fact.terms
+        (fact, sources)
+        for fact, sources in facts
+        if fact.memory.metadata.get("extracted_by") != RULES
+        and asked & _closest(sources, asked).terms <= fact.terms
     ]:
         for fact, sources in whole:
             gone |= {source.memory.id: left(source, "duplicate", fact.memory.id) for source in sources}

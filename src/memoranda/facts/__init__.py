@@ -7,12 +7,13 @@ from typing import Any
 
 from memoranda.clock import now_micros
 from memoranda.errors import EmbedderUnavailable, ModelUnavailable
+from memoranda.facts.existing import FACT
 from memoranda.facts.extraction import Extraction
 from memoranda.facts.facts import Consolidated, Extracted, Facts, Merged, consolidate
 from memoranda.facts.history import FactHistory, FactVersion, Undone
 from memoranda.facts.maintenance import CONSOLIDATE_JOB, SWEEP_JOB, Clock, Swept, sweep_job
-from memoranda.facts.neighbours import FACT
 from memoranda.facts.provenance import Provenance, count_facts, cut
+from memoranda.facts.reconciling import RECONCILE_JOB, Reconciliation
 from memoranda.facts.versions import FactChange
 from memoranda.facts.writing import FactWriter
 from memoranda.filters import all_of
@@ -62,7 +63,8 @@ def begin(core: Core) -> Clock:
         EXTRACT_JOB: Extraction(core, background=True).job,
         SWEEP_JOB: sweeping,
         CONSOLIDATE_JOB: consolidating,
+        RECONCILE_JOB: Reconciliation(core).job,
         RELEASE_JOB: provenance.release,
     }
-    core.jobs.lanes |= dict.fromkeys((EXTRACT_JOB, SWEEP_JOB, CONSOLIDATE_JOB), MEMORY_LANE)
+    core.jobs.lanes |= dict.fromkeys((EXTRACT_JOB, RECONCILE_JOB, SWEEP_JOB, CONSOLIDATE_JOB), MEMORY_LANE)
     return Clock(core)

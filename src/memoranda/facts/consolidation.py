@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 
 from memoranda.clock import moment, now_micros
 from memoranda.errors import ModelBroken, ModelRefused
-from memoranda.facts import merging, versions
+from memoranda.facts import versions
 from memoranda.facts.grounding import grounded
+from memoranda.facts.parsing import parsed_merge
+from memoranda.memories.duplicates import lacks
 from memoranda.providers.chat.base import Ask, Model
 from memoranda.providers.chat.said import said
 from memoranda.store.core import Core
-from memoranda.store.rows import CONTEXT, Record, context_of, fetch, refs_of, start_of
+from memoranda.store.rows import CONTEXT, LEFT, Record, context_of, fetch, refs_of, start_of
 from memoranda.store.transaction import Writing
 from memoranda.store.validation import MOST_REFS, Bounds, Draft, draft
 from memoranda.text import prompts
@@ -71,19 +73,19 @@ def may_join(row: Record) -> bool:
     return alone and versions.is_live(row) and row.archived_at is None and row.invalid_at is None
 
 
-def clusters(facts: Sequence[Fact], cosine_from: float, bounds: merging.Bounds) -> Iterator[list[Fact]]:
-    """Yield groups of at least two facts that belong together.
+def clusters(facts: Sequence[Fact], cosine_from: float) -> Iterator[list[Fact]]:
+    """Yield groups of at least two facts that may belong together.
 
-    The oldest fact leads. Those of its scope follow, oldest first and within bounds, that are equivalent to it and near
-    it by cosine (`cosine_from` and more) or by shared terms. The facts that remain lead in their turn, so a second run
-    over the single facts finds nothing.
+    The oldest fact leads. Those of its scope follow, oldest first and within bounds, that are near it by cosine
+    (`cosine_from` and more) or by shared terms. The facts that remain lead in their turn. A group that the model has
+    left as it is comes no second time.
     """
     by_scope: dict[Scope, list[Fact]] = defaultdict(list)
     for fact in sorted(facts, key=lambda fact: (start_of(fact.row), fact.row.seq)):
         by_scope[scope_of(fact.row)].append(fact)
     for group in by_scope.values():
         if len(group) > 1:
-            yield from _in_scope(group, _Near(group, cosine_from, bounds))
+            yield from _in_scope(group, _Near(group, cosine_from))
 
 
 def _in_scope(facts: Sequence[Fact], near: _Near) -> Iterator[list[Fact]]:
@@ -95,21 +97,25 @@ def _in_scope(facts: Sequence[Fact], near: _Near) -> Iterator[list[Fact]]:
         for place in near.after(lead):
             fact = facts[place]
             fits = len(chosen) < MOST_PARTS and size + len(fact.row.content) <= MOST_CHARS
-            if fits and place not in taken and near.equivalent(lead, place):
+            if fits and place not in taken:
                 chosen.append(fact)
                 size += len(fact.row.content)
                 taken.add(place)
-        if len(chosen) > 1:
+        if len(chosen) > 1 and versions.metadata_of(first.row).get(LEFT) != group_key(chosen):
             yield chosen
+
+
+def group_key(facts: Sequence[Fact]) -> str:
+    """Return what identifies a group: its facts and their texts."""
+    return digest(*(part for fact in facts for part in (fact.row.id, fact.row.content_hash)))
 
 
 class _Near:
     """The facts of a scope that are near each other, without comparing all pairs: by cosine in one product, by terms
     where they share one of their rarer terms, as two facts of such a Jaccard must."""
 
-    def __init__(self, facts: Sequence[Fact], cosine_from: float, bounds: merging.Bounds) -> None:
-        self.cosine_from, self.bounds = cosine_from, bounds
-        self.texts = [fact.row.content for fact in facts]
+    def __init__(self, facts: Sequence[Fact], cosine_from: float) -> None:
+        self.cosine_from = cosine_from
         self.terms = [frozenset(terms(fact.row.content)) for fact in facts]
         often = Counter(term for each in self.terms for term in each)
         self.rare = [sorted(each, key=lambda term: (often[term], term)) for each in self.terms]
@@ -136,64 +142,57 @@ class _Near:
                         places.add(place)
         return sorted(places)
 
-    def equivalent(self, lead: int, place: int) -> bool:
-        """Return True if two facts may become one."""
-        first, second = self.texts[lead], self.texts[place]
-        cosine = float(self.vectors[lead] @ self.vectors[place]) or None
-        if merging.relation(first, second, cosine, self.bounds) is merging.Relation.CONTRADICTS:
-            return False
-        return merging.equivalent(first, second, cosine, self.bounds)
-
 
 def _prefix(size: int) -> int:
     """Return how many of the rarest of `size` terms must include one shared with every fact that is near by terms."""
     return size - math.ceil(SHARED * size) + 1
 
 
-def joined(texts: Sequence[str]) -> str:
-    """Return the texts as one, sentence by sentence, without sentences that another says already or more exactly."""
-    sentences = [text[start:stop] for text in texts for start, stop in spans(text)]
-    said = [frozenset(terms(sentence)) for sentence in sentences]
-    chosen = [
-        sentence if sentence[-1:] in ".!?…。" else f"{sentence}."
-        for at, sentence in enumerate(sentences)
-        if not any(said[at] < other for other in said) and said[at] not in said[:at]
-    ]
-    return " ".join(chosen)
-
-
-async def merged(model: Model | None, name: str | None, texts: Sequence[str]) -> tuple[str, str]:
-    """Return one text that says what the texts say, and who wrote it. A text of the model must be `faithful`.
+async def merged(model: Model, name: str | None, facts: Sequence[Fact]) -> tuple[list[Fact], str, str]:
+    """Return those of the facts that the model reads as one, at least two, one text that says what they say, and the
+    name of the model; no facts if it leaves them as they are, or its text is not `faithful`.
 
     Raises:
         ModelUnavailable: the model does not answer.
     """
-    plain = joined(texts)
-    if model is None:
-        return plain, "rules"
-    listed = "\n".join(prompts.memory(text) for text in texts)
+    lines = [f"{moment(start_of(fact.row)):%Y-%m-%d}: {fact.row.content}" for fact in facts]
     ask = Ask(
-        messages=[{"role": "system", "content": prompts.MERGING}, {"role": "user", "content": listed}],
+        messages=[
+            {"role": "system", "content": prompts.MERGING},
+            {"role": "user", "content": prompts.numbered_facts(lines)},
+        ],
         model=name,
-        max_tokens=len(plain) // 2 + EXTRA_TOKENS,
+        max_tokens=MOST_CHARS + EXTRA_TOKENS,
+        response_format=prompts.MERGING_FORM,
         stream=False,
     )
     try:
         answer = await said(model, ask)
     except (ModelBroken, ModelRefused) as exc:
-        log.warning("facts are joined sentence by sentence: %s", exc)
-        return plain, "rules"
-    text = " ".join(answer.text.split())
-    if len(text) <= 2 * len(plain) and faithful(text, texts):
-        return text, answer.name or model.name
-    return plain, "rules"
+        log.warning("facts stay apart: %s", exc)
+        return [], "", ""
+    numbers, text = parsed_merge(answer.text)
+    chosen = [fact for number, fact in enumerate(facts, 1) if number in numbers]
+    texts = [fact.row.content for fact in chosen]
+    if len(chosen) < 2 or len(text) > 2 * MOST_CHARS or not faithful(text, texts):
+        return [], "", ""
+    return chosen, text, answer.name or model.name
+
+
+def leave(w: Writing, group: Sequence[Fact]) -> None:
+    """Note that the model has left a group of facts as it is, until one of them changes."""
+    w.mark([group[0].row.seq], lambda row: versions.put(row, {LEFT: group_key(group)}))
 
 
 def faithful(text: str, texts: Sequence[str]) -> bool:
-    """Return True if a text has at least half of each fact's terms, and each of its sentences rests on the facts."""
+    """Return True if a text has at least half of each fact's terms, all of its numbers and names, and each of its
+    sentences rests on the facts."""
     mine = set(terms(text))
-    whole = all(len(mine & words) >= 0.5 * len(words) for words in (set(terms(fact)) for fact in texts))
-    return whole and all(grounded(text[start:stop], texts) for start, stop in spans(text))
+    for fact in texts:
+        words = set(terms(fact))
+        if len(mine & words) < 0.5 * len(words) or lacks(text, fact):
+            return False
+    return all(grounded(text[start:stop], texts) for start, stop in spans(text))
 
 
 def composed(parts: Sequence[Record], text: str, by: str, bounds: Bounds, now: int) -> Draft:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
@@ -21,17 +20,14 @@ from memoranda.errors import (
     ModelRefused,
     SpendingLimit,
 )
-from memoranda.facts.claims import correction_in
-from memoranda.facts.gathering import drafts_of, line_of, place_of
+from memoranda.facts.existing import Existing, existing_facts
+from memoranda.facts.gathering import line_of, place_of, plans_of
 from memoranda.facts.instructions import instructions
-from memoranda.facts.judging import judged
-from memoranda.facts.keeping import Home, Learned, Plan, home_at, learn
-from memoranda.facts.merging import Bounds
-from memoranda.facts.neighbours import PURPOSE, corrected, planned
+from memoranda.facts.keeping import Learned, Plan, learn
 from memoranda.facts.parsing import Candidate, parsed
+from memoranda.facts.reconciling import PURPOSE, RECONCILE_JOB, reconcile_later
 from memoranda.facts.rereading import Anew, anew_of, has_words_of_deleted, is_wanted, still_rests
 from memoranda.facts.rules import captured
-from memoranda.facts.statements import statements
 from memoranda.providers.chat.base import Ask, Model
 from memoranda.providers.chat.said import said
 from memoranda.sessions.records import (
@@ -46,9 +42,8 @@ from memoranda.sessions.values import ASKED, EXTRACT_JOB, SWITCHED
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.jobs import Postponed, Run
-from memoranda.store.rows import context_of
+from memoranda.store.rows import Home, context_of, fetch_ids, home_at
 from memoranda.store.transaction import Writing
-from memoranda.store.validation import Draft
 from memoranda.text import prompts
 from memoranda.text.hashing import digest
 from memoranda.text.instructions import RULES
@@ -69,8 +64,6 @@ FIRST_WAIT, LONGEST_WAIT = 30.0, 3_600.0
 """Seconds until a model that failed is called again, doubled each time."""
 FIRST = "first"
 """The cursor of the job that waits for the model on behalf of all later ones of its session."""
-CORRECTED = 0.9
-"""The confidence of a fact that a correction was applied to, before its support counts."""
 GIVES_UP = 3
 """Attempts with one batch at a model that refuses it, or returns nothing of use."""
 CONTENT = (400, 413, 422)
@@ -108,7 +101,6 @@ class Extraction:
         self.core = core
         self._background = background
         self.settings = core.config.facts
-        self.bounds = Bounds(self.settings.near_cosine, self.settings.near_jaccard)
 
     # --- the job -----------------------------------------------------------------------------------
 
@@ -269,18 +261,18 @@ class Extraction:
     # --- one batch ---------------------------------------------------------------------------------
 
     async def _take(self, batch: Batch, job: str | None) -> Learned:
-        model = self._model(batch.session.tenant_id)
-        extracted, by = await self._candidates(batch, model)
-        drafts = await self.core.threads.run(self._drafts, batch, extracted, by)
-        context = [*batch.before, *(row for candidate in extracted for row in candidate.context)]
         tenant = batch.session.tenant_id
-        plans = await planned(self.core, tenant, drafts) if drafts else []
-        if model is not None and plans:
-            await judged(self.core, model, plans)
+        model = self._model(tenant)
+        known = await self._known(batch) if model is not None else []
+        extracted, by = await self._candidates(batch, model, known)
+        plans = await self.core.threads.run(self._plans, batch, extracted, by)
+        await self.core.ingest.embed(tenant, [plan.draft for plan in plans], PURPOSE)
+        context = [*batch.before, *(row for fact in known for row in fact.messages)]
         woken = partial(self.core.jobs.woken(EXTRACT_JOB), None)
+        wake = self.core.jobs.woken(RECONCILE_JOB)
 
         def write(w: Writing) -> Learned:
-            learned = self._learn(w, batch, plans, context, job)
+            learned = self._learn(w, batch, plans, context, known, job, wake)
             if batch.rest:
                 self._leave_rest(w, batch)
                 w.then(woken)
@@ -295,13 +287,28 @@ class Extraction:
             return None
         return self.core.ledger.paid(model, tenant, PURPOSE, background=self._background)
 
-    async def _candidates(self, batch: Batch, model: Model | None) -> tuple[list[Candidate], str]:
+    async def _known(self, batch: Batch) -> list[Existing]:
+        """Return the stored facts that the messages may be about; none if the messages are of several people, whose
+        facts the model must not mix: a job compares these afterwards."""
+        if len(homes := self._homes(batch)) != 1:
+            return []
+        texts = {row.id: row.content for row in batch.messages}
+        tenant = batch.session.tenant_id
+        return await existing_facts(self.core, tenant, homes.pop(), texts, purpose=PURPOSE)
+
+    def _homes(self, batch: Batch) -> set[Home]:
+        """Return the scopes of facts of the people whose messages these are."""
+        return {home_at(**place_of(batch.session, [row])) for row in batch.messages if row.personal}
+
+    async def _candidates(
+        self, batch: Batch, model: Model | None, known: Sequence[Existing]
+    ) -> tuple[list[Candidate], str]:
         if not any(row.personal for row in batch.messages):
             return [], RULES
         if model is None:
             return await self.core.threads.run(self._by_rules, batch), RULES
         try:
-            answer = await said(model, self._ask(batch))
+            answer = await said(model, self._ask(batch, known))
         except ModelRefused as exc:
             if exc.status not in CONTENT or batch.session.facts_attempts + 1 < GIVES_UP:
                 raise
@@ -312,16 +319,16 @@ class Extraction:
                 raise
             log.warning("session %s: the model says nothing of some messages", batch.session.id)
             return [], RULES
-        return parsed(answer.text), answer.name or model.name
+        return [_with_known(candidate, known) for candidate in parsed(answer.text)], answer.name or model.name
 
-    def _ask(self, batch: Batch) -> Ask:
+    def _ask(self, batch: Batch, known: Sequence[Existing]) -> Ask:
         """Return the request. After a failure it has no response format, which the server may not support."""
         before = [line_of(row) for row in batch.before]
         lines = [line_of(row, most=4 * LINE_TOKENS) for row in batch.messages]
         return Ask(
             messages=[
                 {"role": "system", "content": prompts.FACTS},
-                {"role": "user", "content": prompts.conversation(before, lines)},
+                {"role": "user", "content": prompts.conversation([f.line for f in known], before, lines)},
             ],
             model=self.settings.model,
             max_tokens=ANSWER_TOKENS,
@@ -330,17 +337,9 @@ class Extraction:
         )
 
     def _by_rules(self, batch: Batch) -> list[Candidate]:
-        said_by: dict[tuple[Home, str | None], list[Candidate]] = defaultdict(list)
-
-        def read(row: MessageRow) -> list[Candidate]:
-            home = home_at(**place_of(batch.session, [row]))
-            own = said_by[home, row.author if home[0] is None else None]
-            some = captured(row.content, row.author, self.settings.max_per_turn)
-            some += self._corrections(row, home, own)
-            own += some
-            return some
-
-        return self._of_people(batch, read)
+        return self._of_people(
+            batch, lambda row: captured(row.content, row.author, self.settings.max_per_turn)
+        )
 
     def _instructions(self, batch: Batch) -> list[Candidate]:
         """Return the standing instructions of people and their withdrawals, by rules also if a model extracts the
@@ -363,35 +362,16 @@ class Extraction:
             candidates += [replace(candidate, messages=(number,)) for candidate in some]
         return candidates
 
-    def _corrections(self, row: MessageRow, home: Home, before: Sequence[Candidate]) -> list[Candidate]:
-        """Return facts of a home with the values that a message in it corrects ("navy, not green"): of those that its
-        author stated `before` it in the same messages, else of the stored ones."""
-        corrections = [correction_in(sentence) for sentence in statements(row.content)]
-        candidates = []
-        for correction in corrections:
-            if correction is None:
-                continue
-            said = next((fact for fact in reversed(before) if correction.concerns(fact.text)), None)
-            if said is not None:
-                new = correction.applied(said.text)
-                candidates.append(Candidate(new, CORRECTED, context=said.context))
-            elif found := corrected(self.core, row.tenant_id, correction, home, row.author):
-                text, messages = found
-                candidates.append(Candidate(text, CORRECTED, context=tuple(messages)))
-        return candidates
-
-    def _drafts(self, batch: Batch, extracted: list[Candidate], by: str) -> list[Draft]:
-        """Return drafts of what was extracted from the messages, and of their standing instructions. It reads all words
-        of the messages: not for the event loop."""
+    def _plans(self, batch: Batch, extracted: list[Candidate], by: str) -> list[Plan]:
+        """Return what was extracted from the messages, and their standing instructions, to be stored. It reads all
+        words of the messages: not for the event loop."""
         bounds, now = self.core.ingest.bounds, now_micros()
-        drafts = [
-            fact
+        plans = [
+            plan
             for candidates, finder in ((extracted, by), (self._instructions(batch), RULES))
-            for fact in drafts_of(
-                candidates, batch.session, batch.messages, batch.before, finder, bounds, now
-            )
+            for plan in plans_of(candidates, batch.session, batch.messages, batch.before, finder, bounds, now)
         ]
-        return [fact for fact in drafts if is_wanted(fact, batch.messages, batch.about)]
+        return [plan for plan in plans if is_wanted(plan.draft, batch.messages, batch.about)]
 
     # --- writing -----------------------------------------------------------------------------------
 
@@ -401,10 +381,12 @@ class Extraction:
         batch: Batch,
         plans: Sequence[Plan],
         context: Sequence[MessageRow],
+        known: Sequence[Existing],
         job: str | None,
+        wake: Callable[[object], None],
     ) -> Learned:
         """Write facts, what follows from them, and how far the session was read: all or nothing. `context` has the
-        messages around those of the batch.
+        messages around those of the batch, and of the facts that are `known`.
 
         Raises:
             Moved: another job read the session, messages were moved in it, one was changed, one of the context of a
@@ -422,14 +404,23 @@ class Extraction:
         read = {row.id: row for row in (*context, *batch.messages)}
         there = messages_by_id(w.c, w.tenant, {*used, *(row.id for row in batch.messages)})
         left = [row for row in batch.messages if row.id in there]
-        if used - there.keys() or any(read[id_].content != row.content for id_, row in there.items()):
+        facts = fetch_ids(w.c, w.tenant, sorted(used - there.keys()))
+        if used - there.keys() - facts.keys():
+            raise Moved
+        told = {fact.row.id: fact.row.content for fact in known}
+        if any(read[id_].content != row.content for id_, row in there.items()) or any(
+            told[id_] != row.content for id_, row in facts.items()
+        ):
             raise Moved
         if any(has_words_of_deleted(plan.draft, batch.messages, there) for plan in plans):
             raise Moved
         if batch.upto is None and job is not None:
             w.c.run("free_job_key", [w.tenant, job])
         resting = [plan for plan in plans if still_rests(plan.draft, left)]
-        return learn(w, resting, self.bounds).counts
+        written = learn(w, resting)
+        if not self.core.model.quotes_only and len(self._homes(batch)) > 1:
+            reconcile_later(self.core, w, [each.row for each in written.outcomes if each.created], wake)
+        return written.counts
 
     def _leave_rest(self, w: Writing, batch: Batch) -> None:
         """Leave single messages that do not fit to another job: if it fails, this batch is not sent again."""
@@ -437,6 +428,16 @@ class Extraction:
         payload = {"session_id": batch.session.id, "messages": batch.rest, "about": about}
         key = f"{batch.session.id} {digest(compact_json(payload))}"
         self.core.jobs.place(w.c, w.tenant, EXTRACT_JOB, payload, dedup_key=key)
+
+
+def _with_known(candidate: Candidate, known: Sequence[Existing]) -> Candidate:
+    """Return a candidate with the known facts of its numbers. What ends one in its very words is written in those of
+    the message."""
+    facts = tuple(known[number - 1] for number in candidate.of if number <= len(known))
+    again = candidate.op == "ends" and any(fact.row.content == candidate.text for fact in facts)
+    return replace(
+        candidate, known=facts, text=(candidate.quote or candidate.text) if again else candidate.text
+    )
 
 
 def _wait(failures: int) -> float:

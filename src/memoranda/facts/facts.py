@@ -16,11 +16,11 @@ from memoranda.clock import now_micros
 from memoranda.errors import Forbidden, ModelUnavailable, NotFound
 from memoranda.facts import consolidation
 from memoranda.facts.consolidation import Fact
+from memoranda.facts.existing import FACT
 from memoranda.facts.extraction import Extraction
 from memoranda.facts.history import FactHistory, Undone, confirm, undo, version_of, versions_of
 from memoranda.facts.maintenance import Swept, sweep
-from memoranda.facts.merging import Bounds
-from memoranda.facts.neighbours import FACT, PURPOSE
+from memoranda.facts.reconciling import PURPOSE
 from memoranda.facts.timeline import NOTHING, Asked, Chains, Timeline
 from memoranda.filters import EVERYTHING, Filter, all_of, matches
 from memoranda.sessions.records import session_seen
@@ -40,7 +40,8 @@ from memoranda.validation import convert
 log = logging.getLogger("memoranda.facts")
 MAX_PAGE = 100
 BY_MODEL = 20
-"""Clusters that a model merges in one call; the rest waits for the next."""
+"""Groups that a model merges in one call; the rest waits for the next."""
+NO_MODEL = "no language model is configured; set model.url and model.name"
 
 
 class Extracted(msgspec.Struct, kw_only=True):
@@ -67,10 +68,11 @@ class Merged(msgspec.Struct, kw_only=True):
 
 
 class Consolidated(msgspec.Struct, kw_only=True):
-    """What a consolidation came to; `left` are clusters that wait for the next."""
+    """What a consolidation came to; `left` are groups that wait for the next. `reason` says why nothing was done."""
 
     merged: list[Merged]
     left: int
+    reason: str | None = None
 
 
 class Facts:
@@ -124,8 +126,8 @@ class Facts:
         return await self._core.threads.run(self._core.store.db.read, read, tenant)
 
     async def consolidate(self, **fields: Unpack[SelectionFields]) -> Consolidated:
-        """Make equivalent facts of one scope one fact each: by the model, where one is configured, else by joining what
-        they say. All sources are kept, and the facts stay, superseded. A second call changes nothing.
+        """Let the model join related facts of one scope into one. All sources are kept, and the facts stay, superseded.
+        A second call changes nothing. Without a model nothing is done, and `reason` says so.
 
         Raises:
             InvalidInput: a field of the selection is wrong.
@@ -155,7 +157,8 @@ class Facts:
             lambda c: versions_of(c, self.subject.tenant_id, first),
             self.subject.tenant_id,
         )
-        return FactHistory(id=id, data=[version_of(row) for row in rows if matches(mine, attributes(row))])
+        seen = [row for row in rows if matches(mine, attributes(row))]
+        return FactHistory(id=id, data=[version_of(row, seen) for row in seen])
 
     async def timeline(
         self,
@@ -254,17 +257,24 @@ class Facts:
 
 
 async def consolidate(core: Core, tenant: str, where: Filter, *, background: bool) -> Consolidated:
-    """Consolidate the facts of a tenant that pass `where`. In the background, replies to users have priority over its
-    model calls."""
+    """Let the model consolidate the facts of a tenant that pass `where`; without a model, nothing is done. In the
+    background, replies to users have priority over its model calls."""
+    if core.model.quotes_only:
+        return Consolidated(merged=[], left=0, reason=NO_MODEL)
     groups = await core.threads.run(_clusters, core, tenant, where)
-    quoting = core.model.quotes_only
-    model = None if quoting else core.ledger.paid(core.model, tenant, PURPOSE, background=background)
-    some = groups if model is None else groups[:BY_MODEL]
+    model = core.ledger.paid(core.model, tenant, PURPOSE, background=background)
     done: list[Merged] = []
-    for group in some:
-        parts = [fact.row for fact in group]
-        texts = [row.content for row in parts]
-        text, by = await consolidation.merged(model, core.config.facts.model, texts)
+    asked = 0
+    while groups and asked < BY_MODEL:
+        group = groups.pop(0)
+        asked += 1
+        chosen, text, by = await consolidation.merged(model, core.config.facts.model, group)
+        parts = [fact.row for fact in chosen]
+        if not parts:
+            await core.threads.result(core.store.transact(tenant, partial(consolidation.leave, group=group)))
+            continue
+        if len(rest := [fact for fact in group if fact.row not in parts]) > 1:
+            groups.insert(0, rest)
         replacement = consolidation.composed(parts, text, by, core.ingest.bounds, now_micros())
         row = await core.threads.result(core.store.transact(tenant, _putting(parts, replacement)))
         if row is not None:
@@ -273,7 +283,7 @@ async def consolidate(core: Core, tenant: str, where: Filter, *, background: boo
     if done:
         merged = sum(len(item.consolidates) for item in done)
         log.info("facts consolidated", extra={"tenant": tenant, "facts": merged, "into": len(done)})
-    return Consolidated(merged=done, left=len(groups) - len(some))
+    return Consolidated(merged=done, left=len(groups))
 
 
 def _reads_again(session_id: str, payload: dict[str, Any]) -> bool:
@@ -291,6 +301,4 @@ def _clusters(core: Core, tenant: str, where: Filter) -> builtins.list[builtins.
         free = [row for row in rows if consolidation.may_join(row)]
         vectors = consolidation.read_vectors(core, tenant, free)
         facts += [Fact(row, vectors.get(row.seq)) for row in free]
-    bounds = Bounds(core.config.facts.near_cosine, core.config.facts.near_jaccard)
-    cosine = min(bounds.cosine, core.recall.calibration.cosine(consolidation.RELATED))
-    return list(consolidation.clusters(facts, cosine, bounds))
+    return list(consolidation.clusters(facts, core.recall.calibration.cosine(consolidation.RELATED)))

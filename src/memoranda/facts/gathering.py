@@ -1,34 +1,37 @@
-"""Turns candidates into drafts: the messages a fact rests on, and its scope. No I/O."""
+"""Turns candidates into facts to be stored: the messages a fact rests on, its scope, what it ends. No I/O."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
 from memoranda.clock import moment
 from memoranda.errors import InvalidInput
 from memoranda.facts.grounding import SHARE, Source, grounded, related, support, words_of
+from memoranda.facts.keeping import Ending, Plan
 from memoranda.facts.parsing import Candidate
-from memoranda.facts.statements import confirmable, confirmed, statements
 from memoranda.facts.tags import content_tags
+from memoranda.memories.duplicates import lacks, negated
 from memoranda.sessions.records import MessageRow, SessionRow, texts_of
 from memoranda.store.rows import CONTEXT
 from memoranda.store.validation import Bounds, Draft, draft
 from memoranda.text.instructions import EXTRACTED
+from memoranda.text.statements import statements
 from memoranda.text.terms import terms
 from memoranda.types import NewMemory, Subject
 
 MOST_CONFIDENCE, LEAST_SUPPORT = 0.9, 0.6
 BEFORE_CHARS = 400
 """Characters of an earlier message that a prompt shows."""
+WHY: dict[str, Literal["replaced", "ended"]] = {"replaces": "replaced", "ends": "ended"}
 EXACT = 4
 """Messages that a fact rests on at most, when it names none itself."""
 
 
-def drafts_of(
+def plans_of(
     candidates: Sequence[Candidate],
     session: SessionRow,
     messages: Sequence[MessageRow],
@@ -36,22 +39,48 @@ def drafts_of(
     by: str,
     bounds: Bounds,
     now: int,
-) -> list[Draft]:
-    """Return the candidates that are grounded in these messages, as drafts. Numbers of candidates count `messages` from
-    1; `before` has earlier messages, `by` names the extractor. Candidates without a source are left out."""
-    drafts = []
+) -> list[Plan]:
+    """Return the candidates that are grounded in these messages, to be stored. Numbers of candidates count `messages`
+    from 1; `before` has earlier messages, `by` names the extractor. Candidates without a source are left out."""
+    plans = []
     words = cache(lambda row: words_of(source_of(row)))
     for candidate in candidates:
-        earlier = [*candidate.context, *before]
-        sources = sources_of(candidate, messages, [line_of(row) for row in earlier])
+        earlier = [row for known in candidate.known for row in known.messages] + [*before]
+        shown = [*(known.line for known in candidate.known), *(line_of(row) for row in earlier)]
+        sources = sources_of(candidate, messages, shown)
         if sources:
             written = words_of(Source(" ".join((candidate.text, *candidate.tags))))
             missing = written.difference(*map(words, sources))
             context = {row.id for row in (*earlier, *messages) if missing and missing & words(row)}
+            facts = [known.row for known in candidate.known if not known.messages]
+            context |= {row.id for row in facts if missing & words_of(Source(row.content))}
             fact = _draft(_weighed(candidate, sources), session, sources, sorted(context), by, bounds, now)
             if fact is not None:
-                drafts.append(fact)
-    return drafts
+                plans.append(_plan(candidate, fact, sources))
+    return plans
+
+
+def _plan(candidate: Candidate, fact: Draft, sources: Sequence[MessageRow]) -> Plan:
+    """Return a fact with what becomes of the known ones. It ends them only in words that a person says in one of its
+    messages, and joins one only without another number, name or negation."""
+    known = [each.row for each in candidate.known]
+    if not known or candidate.op == "add":
+        return Plan(fact)
+    if candidate.op == "same":
+        text, other = candidate.text, known[0].content
+        differ = lacks(other, text) or negated(other) != negated(text)
+        return Plan(fact, same=None if differ else known[0].id)
+    for row in sources:
+        if row.personal and is_quoted(candidate.quote, row.content):
+            ending = Ending(tuple(each.id for each in known), WHY[candidate.op], row.id, candidate.quote)
+            return Plan(fact, ending=ending)
+    return Plan(fact)
+
+
+def is_quoted(words: str, text: str) -> bool:
+    """Return True if a text has these words, whatever the case, spaces, and marks around them."""
+    plain = " ".join(words.casefold().split()).strip(" .,;:!?…\"'“”„«»")
+    return bool(terms(plain)) and plain in " ".join(text.casefold().split())
 
 
 def sources_of(
@@ -61,12 +90,17 @@ def sources_of(
 
     These are the messages that the candidate names, if it can have come from them, else the messages of people that
     share the most words with it, else any that do. What an assistant or a tool said, and what a person asked, supports
-    a fact only together with a statement of a person: one with words of the fact, or the answer "yes" to what an
-    assistant asked last. Without such a statement it is no source.
+    a fact only together with a statement of a person: one with words of the fact, or one that follows what the
+    assistant said ("Yes"), where the candidate names that. Without such a statement it is no source.
     """
     speakers = {row.name for row in messages}
     people = [row for row in messages if row.personal]
-    named = [messages[number - 1] for number in candidate.messages if number <= len(messages)]
+    numbers = set(candidate.messages)
+    named = [
+        row
+        for number, row in enumerate(messages, 1)
+        if number in numbers or (number + 1 in numbers and not row.personal and messages[number].personal)
+    ]
     for rows in (named, nearest(candidate.text, people), nearest(candidate.text, messages)):
         if rows and grounded(candidate.text, [row.content for row in rows], before, speakers):
             stated = _stated(candidate.text, rows, messages, speakers)
@@ -78,15 +112,15 @@ def sources_of(
 def _stated(
     text: str, rows: Sequence[MessageRow], messages: Sequence[MessageRow], speakers: set[str]
 ) -> list[MessageRow]:
-    """Return those of the rows in which people state something of a fact, and the messages they confirm or refer to."""
+    """Return those of the rows in which people state something of a fact, and the messages that these answer."""
     stating: set[str] = set()
     before = messages[0]
     for row in messages:
-        if row.personal and row in rows and related(text, statements(row.content), speakers):
-            stating.add(row.id)
-        elif row.personal and before in rows and not before.personal and confirmed(row.content):
-            confirms = related(text, [confirmable(before.content)], speakers, SHARE)
-            stating |= {before.id, row.id} if confirms else set()
+        if row.personal and row in rows and (said := statements(row.content)):
+            if related(text, said, speakers):
+                stating.add(row.id)
+            elif before in rows and not before.personal and related(text, [before.content], speakers, SHARE):
+                stating |= {before.id, row.id}
         before = row
     if not stating:
         return []

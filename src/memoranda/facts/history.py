@@ -71,14 +71,19 @@ def _links(row: Record) -> Iterable[str]:
         yield from change.ids
 
 
-def version_of(row: Record) -> FactVersion:
-    """Return a row as a version of a fact."""
+def version_of(row: Record, among: Iterable[Record]) -> FactVersion:
+    """Return a row as a version of a fact `among` others, whose quotes its changes have."""
+    words = {(other.id, ended): quote for other in among for ended, _, quote in versions.quotes_of(other)}
+    changes = versions.changes_of(row)
+    for change in changes:
+        if change.what == "superseded":
+            change.quote = next((words[id_, row.id] for id_ in change.ids if (id_, row.id) in words), None)
     return FactVersion(
         memory=to_memory(row),
         begins=moment(start_of(row)),
         ends=None if row.invalid_at is None else moment(row.invalid_at),
         live=versions.is_live(row),
-        changes=versions.changes_of(row),
+        changes=changes,
     )
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 
 from memoranda.facts.parsing import Candidate, tidy
-from memoranda.facts.standalone import understandable
-from memoranda.facts.statements import own_text
 from memoranda.text.instructions import CONDITION, TAG, worded
 from memoranda.text.regex import regex
 from memoranda.text.sentences import spans
+from memoranda.text.statements import own_text
 from memoranda.text.terms import terms
 
 CONFIDENCE = 0.8
@@ -172,8 +171,8 @@ def instructions(text: str, speaker: str | None) -> list[Candidate]:
     """Return the standing instructions in one message of a user, and what it withdraws of earlier ones, in its order.
 
     An instruction is written as `Ada's standing instruction: always use metric units`, in the words of the message.
-    What is asked for once ("use metric units here") is none, nor is what stands in code, in quoted lines, in a document
-    that was pasted or in the text of a task.
+    What is asked for once ("use metric units here") is none, nor is what stands in code, in quotation marks, or behind
+    a line that ends with a colon.
     """
     candidates: dict[str, Candidate] = {}
     own = own_text(text[:8_000])
@@ -203,7 +202,7 @@ def _instruction(said: str, speaker: str | None) -> Candidate | None:
             rule = _POLITE.sub("", rule.strip())
             rule = re.sub(r"^stop\s+(?=\w+ing\b)", "no longer ", rule, flags=re.IGNORECASE)
             plain = CONDITION.sub("", rule)
-            if _NO_RULE.search(plain) or not understandable(_unpointed(plain)) or len(terms(plain)) < 2:
+            if _NO_RULE.search(plain) or len(terms(plain)) < 2:
                 return None
             if plain == rule and not _EVERY_TIME.search(rule):
                 rule = f"always {rule[0].lower()}{rule[1:]}"
@@ -219,12 +218,7 @@ def _withdrawal(said: str, speaker: str | None) -> Candidate | None:
             rest = rest and _POLITE.sub("", rest)
             rule = f"no longer {rest}" if rest else str(groups["again"])
             short = rest and (groups.get("stop") or groups.get("thing")) and len(terms(rest)) < 2
-            if short or not understandable(_unpointed(rule)):
+            if short:
                 return None
-            return Candidate(worded(rule, speaker), CONFIDENCE, (TAG,) if groups.get("stop") else ())
+            return Candidate(worded(rule, speaker), CONFIDENCE, (TAG,))
     return None
-
-
-def _unpointed(rule: str) -> str:
-    """Return the rule without "me" and "you", which are known."""
-    return re.sub(r"\b(?:you|your|yours|du|dein\w*)\b", " ", rule, flags=re.IGNORECASE)

@@ -1,26 +1,26 @@
-"""New facts written among the stored ones, in one transaction: stored, joined, superseding, superseded."""
+"""New facts written among the stored ones, in one transaction: stored, joined, ending others, or ended by a later one.
+
+A fact ends others only on somebody's word: a model's, which names the fact and quotes the message that says so, or the
+caller's. A text that is stored already joins its fact. Nothing else changes what is stored.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from memoranda.clock import now_micros
 from memoranda.facts import versions
-from memoranda.facts.merging import Bounds, Known, Place, Relation, place, relation
-from memoranda.filters import EVERYTHING, Filter, matches
 from memoranda.store.changes import Outcome
 from memoranda.store.rows import (
     CONTEXT,
     Record,
-    attributes,
     context_of,
     fetch,
     fetch_ids,
+    home_of,
     is_same,
     refs_of,
     start_of,
@@ -31,29 +31,28 @@ from memoranda.store.validation import MOST_REFS, Draft, later_version
 from memoranda.text.instructions import EXTRACTED, RULES, TAG, is_standing
 from memoranda.text.json import compact_json
 
-LATE = 200
-"""Facts written since the neighbours were looked up that are compared with a new one too."""
+MOST_STEPS = 20
+"""Versions between a late fact and the latest that are looked at."""
 FIRST_REFS = 150
 """Sources, and messages of its context, that a fact never drops, however many join: its text came from them."""
 
 
+class Ending(msgspec.Struct, frozen=True):
+    """Facts that a new one ends, by id: it has another value in their place (`replaced`), or says that they are over
+    (`ended`). `message` is the id of the message that says so in the words `quote`; None if the caller does."""
+
+    ids: tuple[str, ...]
+    why: Literal["replaced", "ended"] = "replaced"
+    message: str | None = None
+    quote: str = ""
+
+
 class Plan(msgspec.Struct):
-    """A fact to be stored: its draft, the cosines of its neighbours by seq (NaN: not known), what a model said it is to
-    them, what rules say, with the text of each that they said it of, what they say of the texts of drafts that are
-    written before it, the revision up to which neighbours were looked for, and the filter that these pass."""
+    """A fact to be stored: its draft, the id of a stored one that says the same, and those that it ends."""
 
     draft: Draft
-    near: dict[int, float] = msgspec.field(default_factory=dict)
-    verdicts: dict[int, Relation] = msgspec.field(default_factory=dict)
-    related: dict[int, tuple[str, Relation]] = msgspec.field(default_factory=dict)
-    beside: dict[str, Relation] = msgspec.field(default_factory=dict)
-    seen: int = 0
-    among: Filter = EVERYTHING
-
-    @property
-    def vector(self) -> NDArray[np.float32] | None:
-        """The vector of the whole text, if it is one window and is embedded."""
-        return self.draft.parts[0].vector if len(self.draft.parts) == 1 else None
+    same: str | None = None
+    ending: Ending | None = None
 
 
 class Learned(NamedTuple):
@@ -71,27 +70,9 @@ class Written(NamedTuple):
     outcomes: list[Outcome]
 
 
-Home = tuple[str | None, str | None, str | None, str | None]
-
-
-def home_at(
-    user_id: str | None, agent_id: str | None, channel_id: str | None, session_id: str | None
-) -> Home:
-    """Return the scope in which facts are versions of one another: a user and an agent, in every channel, else one
-    agent, channel and session."""
-    if user_id is not None:
-        return user_id, agent_id, None, None
-    return None, agent_id, channel_id, session_id
-
-
-def home_of(row: Record) -> Home:
-    """Return the home of a fact, see `home_at`."""
-    return home_at(row.user_id, row.agent_id, row.channel_id, row.session_id)
-
-
-def learn(w: Writing, plans: Sequence[Plan], bounds: Bounds) -> Written:
+def learn(w: Writing, plans: Sequence[Plan]) -> Written:
     """Write facts, earliest first, each with what follows for its versions; outcomes are in the order of `plans`."""
-    keeper = _Keeper(w, bounds)
+    keeper = _Keeper(w)
     outcomes = {at: keeper.take(plans[at]) for at in in_order(plans)}
     counts = Learned(keeper.kept, keeper.joined, keeper.superseded)
     return Written(counts, [outcomes[at] for at in range(len(plans))])
@@ -102,100 +83,130 @@ def in_order(plans: Sequence[Plan]) -> list[int]:
     return sorted(range(len(plans)), key=lambda at: start_of(plans[at].draft.row))
 
 
-def cosine(first: NDArray[np.float32], second: NDArray[np.float32]) -> float:
-    """Return the cosine of two vectors; 0 if one of them has no length."""
-    size = float(np.linalg.norm(first) * np.linalg.norm(second))
-    return float(first @ second) / size if size else 0.0
+def end(w: Writing, new: Record, ending: Ending) -> int:
+    """End stored facts of the home of `new` where it begins; return how many.
+
+    When each was said decides: a fact that began later than `new` ends that instead, if it is another value of the
+    same. Facts that are gone, ended, undone or elsewhere stay as they are. A consolidated fact of which a part ends is
+    taken apart.
+    """
+    done = list[str]()
+    for id_ in ending.ids:
+        old = fetch_ids(w.c, w.tenant, [id_]).get(id_)
+        if old is None or old.seq == new.seq or old.kind != "fact" or home_of(old) != home_of(new):
+            continue
+        holder = holder_of(w, old)
+        live = versions.is_live(old if holder is None else holder)
+        over = old.invalid_at is not None and holder is None and old.invalid_at < start_of(new)
+        if live and not over and not is_protected(old, new):
+            done += _end_one(w, old, holder, new, ending)
+    message = ending.message
+    if done and message is not None:
+
+        def quote(row: Record) -> Record:
+            for id_ in done:
+                row = versions.quoting(row, id_, message, ending.quote)
+            return row
+
+        w.mark([new.seq], quote)
+    return len(done)
+
+
+def _end_one(w: Writing, old: Record, holder: Record | None, new: Record, ending: Ending) -> list[str]:
+    """End a fact; return the ids of those that ended."""
+    now, at = now_micros(), start_of(new)
+    if ending.message is None:  # the caller's word, whenever both were said
+        at = max(at, start_of(old))
+    elif start_of(old) > at:
+        return _begin_before(w, old, new, ending) if ending.why == "replaced" else []
+    if holder is not None:
+        w.remove([holder.seq])  # its other parts hold by themselves again
+    w.mark([old.seq], _ended(new.id, at, now, ending))
+    return [old.id]
+
+
+def _begin_before(w: Writing, later: Record, new: Record, ending: Ending) -> list[str]:
+    """End `new` where the next of the versions that led to a later value begins, and the one before where `new`
+    begins; return the ids of the facts that end there."""
+    at, now = start_of(new), now_micros()
+    before = _before(w, later)
+    for _ in range(MOST_STEPS):
+        between = [row for row in before if row.seq != new.seq and start_of(row) > at]
+        if not between:
+            break
+        later = min(between, key=start_of)
+        before = _before(w, later)
+    w.mark([new.seq], _ended(later.id, start_of(later), now, ending))
+    earlier = [row for row in before if row.seq != new.seq and (row.invalid_at or 0) > at]
+    w.mark([row.seq for row in earlier], _ended(new.id, at, now, ending))
+    return [row.id for row in earlier]
+
+
+def _before(w: Writing, row: Record) -> list[Record]:
+    """Return the facts whose place another took."""
+    seqs = [int(seq) for (seq,) in w.c.all("facts_ended_by", [w.tenant, compact_json([row.id])])]
+    return list(fetch(w.c, w.tenant, seqs).values())
+
+
+def holder_of(w: Writing, row: Record) -> Record | None:
+    """Return the consolidated fact that a fact is a part of; None if it is single."""
+    if row.superseded_by is None:
+        return None
+    whole = fetch_ids(w.c, w.tenant, [row.superseded_by]).get(row.superseded_by)
+    return whole if whole is not None and row.id in versions.parts_of(whole) else None
 
 
 class _Keeper:
-    def __init__(self, w: Writing, bounds: Bounds) -> None:
+    def __init__(self, w: Writing) -> None:
         self.w = w
-        self.bounds = bounds
-        self.now = now_micros()
         self.kept = self.joined = self.superseded = 0
-        self.inserted_vectors: dict[int, NDArray[np.float32]] = {}
 
     def take(self, plan: Plan) -> Outcome:
-        """Write one fact. One that has an id of the caller's joins only a fact of the same text and scope; where it is
-        nearly the same as another, it gets a row of its own. A fact that was not stated in a conversation neither joins
-        nor ends a standing instruction."""
-        if plan.draft.named and fetch_ids(self.w.c, self.w.tenant, [plan.draft.row.id]):
-            return self.w.insert([plan.draft])[0]
-        rows, cosines = self._neighbours(plan)
-        at = start_of(plan.draft.row)
-        text = plan.draft.row.content
-        stated = plan.draft.row.source == EXTRACTED
-        related = {}
-        for seq, row in rows.items():
-            content, known = plan.related.get(seq, ("", Relation.OTHER))
-            if content != row.content:
-                known = plan.beside.get(row.content) or relation(
-                    text, row.content, cosines.get(seq), self.bounds
-                )
-            known = plan.verdicts.get(seq, known)
-            alike = known in (Relation.SAME, Relation.NEAR) and not is_same(row, plan.draft.row)
-            own = plan.draft.named and alike
-            protected = not stated and is_standing(to_memory(row))
-            related[seq] = Relation.OTHER if own or protected else known
-        single = [
-            self._known(row, related[seq], rows) for seq, row in rows.items() if not versions.parts_of(row)
-        ]
-        whole = [self._known(row, related[seq], rows) for seq, row in rows.items() if versions.parts_of(row)]
-        facts = single + [fact for fact in whole if fact.relation is Relation.SAME]
-        position = place(at, facts, plan.draft.row.invalid_at)
-        if position.joins is not None:
-            return self._join(rows[position.joins], plan.draft.row, at)
-        return self._keep(plan, position, rows, at)
+        """Write one fact. One that has an id of the caller's joins only a fact of the same text and scope."""
+        draft = plan.draft
+        if not versions.is_live(draft.row) or draft.row.archived_at is not None:  # a version of an import
+            return self.w.insert([draft])[0]
+        if draft.named and fetch_ids(self.w.c, self.w.tenant, [draft.row.id]):
+            return self.w.insert([draft])[0]
+        same = self._same(plan)
+        outcome = self._insert(draft) if same is None else self._join(same, draft.row)
+        if plan.ending is not None:
+            ended = end(self.w, outcome.row, plan.ending)
+            self.superseded += ended
+            if ended:
+                outcome.row = fetch(self.w.c, self.w.tenant, [outcome.row.seq])[outcome.row.seq]
+        return outcome
 
-    # --- what is there -----------------------------------------------------------------------------
+    def _same(self, plan: Plan) -> Record | None:
+        """Return the stored fact that a new one joins: of its text, or one that a model names, in its home and valid at
+        its time."""
+        w, new = self.w, plan.draft.row
+        seqs = [int(seq) for (seq,) in w.c.all("facts_of_text", [w.tenant, new.content_hash])]
+        rows = list(fetch(w.c, w.tenant, seqs).values())
+        if plan.draft.named:
+            rows = [row for row in rows if is_same(row, new)]
+        elif plan.same is not None:
+            rows += fetch_ids(w.c, w.tenant, [plan.same]).values()
+        fits = [row for row in rows if self._joins(row, new)]
+        return min(fits, key=lambda row: (row.content_hash != new.content_hash, row.seq), default=None)
 
-    def _neighbours(self, plan: Plan) -> tuple[dict[int, Record], dict[int, float]]:
-        """Return the facts of the same home that may be versions of a new one, with the parts of consolidated ones, and
-        their cosines."""
-        w, mine = self.w, home_of(plan.draft.row)
-        late = [int(seq) for (seq,) in w.c.all("facts_after", [w.tenant, plan.seen, LATE])]
-        rows = fetch(w.c, w.tenant, {*plan.near, *late})
-        consolidated = [row.id for row in rows.values() if versions.parts_of(row)]
-        if consolidated:
-            listed = compact_json(consolidated)
-            rows |= fetch(w.c, w.tenant, [int(s) for (s,) in w.c.all("facts_ended_by", [w.tenant, listed])])
-        rows = {
-            seq: row
-            for seq, row in rows.items()
-            if row.kind == "fact" and home_of(row) == mine and matches(plan.among, attributes(row))
-        }
-        cosines = {seq: value for seq, value in plan.near.items() if value == value}
-        if plan.vector is not None:
-            cosines |= {seq: cosine(plan.vector, vector) for seq, vector in self.inserted_vectors.items()}
-        return rows, cosines
+    def _joins(self, row: Record, new: Record) -> bool:
+        if row.kind != "fact" or home_of(row) != home_of(new) or versions.is_undone(row):
+            return False
+        if is_protected(row, new) and row.content_hash != new.content_hash:
+            return False
+        holder = holder_of(self.w, row)
+        known = row if holder is None else holder
+        at, begins = start_of(new), start_of(row)
+        if versions.is_live(known):
+            return begins == at or not _apart(begins, known.invalid_at, at, new.invalid_at)
+        ended = known.invalid_at
+        return row.content_hash == new.content_hash and begins <= at and ended is not None and at < ended
 
-    def _known(self, row: Record, related: Relation, rows: dict[int, Record]) -> Known:
-        """Return a stored fact as `place` needs it. A part of a consolidated fact is valid as long as that is."""
-        holder = self._holder(row, rows)
-        return Known(
-            seq=row.seq,
-            at=start_of(row),
-            ended=row.invalid_at if holder is None else holder.invalid_at,
-            live=versions.is_live(row if holder is None else holder),
-            relation=related,
-            mended=versions.is_undone(row),
-        )
-
-    def _holder(self, row: Record, rows: dict[int, Record]) -> Record | None:
-        """Return the consolidated fact that a fact is a part of; None if it is single."""
-        if row.superseded_by is None:
-            return None
-        whole = next((candidate for candidate in rows.values() if candidate.id == row.superseded_by), None)
-        if whole is None:
-            whole = fetch_ids(self.w.c, self.w.tenant, [row.superseded_by]).get(row.superseded_by)
-        return whole if whole is not None and row.id in versions.parts_of(whole) else None
-
-    # --- what becomes of it ------------------------------------------------------------------------
-
-    def _join(self, row: Record, new: Record, at: int) -> Outcome:
+    def _join(self, row: Record, new: Record) -> Outcome:
         """Add the sources of a fact that says the same to the stored one."""
-        targets = [row] + ([whole] if (whole := self._holder(row, {})) is not None else [])
+        at = start_of(new)
+        targets = [row] + ([whole] if (whole := holder_of(self.w, row)) is not None else [])
         for target in targets:
             join = _joining(new, at if at < start_of(target) else None)
             if join(target) != target:
@@ -204,49 +215,36 @@ class _Keeper:
         self.joined += 1
         return Outcome(row, created=False, embedded=not self.w.waiting([row.seq]))
 
-    def _keep(self, plan: Plan, position: Place, rows: dict[int, Record], at: int) -> Outcome:
-        row = plan.draft.row
-        if position.ended_by is not None and position.ended is not None:
-            by = rows[position.ended_by].id
-            row = versions.ended(row, by, position.ended, self.now, "superseded", Relation.CONTRADICTS.value)
-        outcome = self._insert(plan, row, at)
-        stored = outcome.row
-        if plan.vector is not None:
-            self.inserted_vectors[stored.seq] = plan.vector
-        for seq, why in position.ends.items():
-            holder = self._holder(rows[seq], rows)
-            if holder is not None:
-                self._take_apart(holder, rows[seq], stored, at, why)
-            else:
-                self.w.mark([seq], _ending(stored.id, at, self.now, why))
-            self.superseded += 1
-        return outcome
-
-    def _insert(self, plan: Plan, row: Record, at: int) -> Outcome:
-        """Insert the row of a new fact. If an ended fact says the same, it stays as it is: the new one gets a key of
-        its own, the same at every repetition."""
-        plan.draft.row = row
-        (outcome,) = self.w.insert([plan.draft])
-        there = None if outcome.created else self._known(outcome.row, Relation.SAME, {})
-        if there is not None and (not there.live or there.apart(at, row.invalid_at)):
-            plan.draft.row = later_version(row)
-            (outcome,) = self.w.insert([plan.draft])
+    def _insert(self, draft: Draft) -> Outcome:
+        """Insert the row of a new fact. If one of its text and scope ended, that stays as it is: the new one gets a key
+        of its own, the same at every repetition."""
+        (outcome,) = self.w.insert([draft])
         if not outcome.created:
-            return self._join(outcome.row, row, at)
+            draft.row = later_version(draft.row)
+            (outcome,) = self.w.insert([draft])
+        if not outcome.created:
+            return self._join(outcome.row, draft.row)
         self.kept += 1
         return outcome
 
-    def _take_apart(self, whole: Record, part: Record, new: Record, at: int, why: Relation) -> None:
-        """Remove a consolidated fact of which a part changes: its other parts are valid on their own again."""
-        self.w.remove([whole.seq])
-        self.w.mark([part.seq], _ending(new.id, at, self.now, why))
+
+def _apart(begins: int, ends: int | None, at: int, until: int | None) -> bool:
+    """Return True if one of two facts has ended when the other begins."""
+    ended, begun = (ends, at) if begins < at else (until, begins)
+    return ended is not None and ended <= begun
 
 
-def _ending(by: str, at: int, now: int, why: Relation) -> Mark:
-    return lambda row: versions.ended(row, by, at, now, "superseded", why.value)
+def is_protected(old: Record, new: Record) -> bool:
+    """Return True for a standing instruction, and a fact that was not stated in a conversation: that neither joins nor
+    ends it."""
+    return new.source != EXTRACTED and is_standing(to_memory(old))
 
 
-def _joining(new: Record, start: int | None) -> Mark:
+def _ended(by: str, at: int, now: int, ending: Ending) -> Mark:
+    return lambda row: versions.ended(row, by, at, now, "superseded", ending.why)
+
+
+def _joining(new: Record, start: int | None) -> Callable[[Record], Record]:
     """Return a function that adds the sources of `new` to a row, keeps the first and the latest of them, and sets the
     start if one is given. The text stays that of the row, so the context of `new` is added only with tags of it. Only a
     standing instruction makes the row one."""

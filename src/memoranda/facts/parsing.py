@@ -7,15 +7,15 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 from unicodedata import normalize
 
 import msgspec
 from msgspec.structs import replace
 
 from memoranda.clock import micros
+from memoranda.facts.existing import Existing
 from memoranda.facts.tags import informative_tags
-from memoranda.sessions.records import MessageRow
 from memoranda.text.regex import regex
 from memoranda.text.sentences import spans
 from memoranda.text.terms import terms
@@ -36,7 +36,8 @@ LOOSE = 0.5
 """The confidence of a fact that came as prose."""
 LEVELS = {"certain": 0.95, "very high": 0.95, "high": 0.9, "medium": 0.6, "moderate": 0.6, "low": 0.3}
 
-_TEXT_KEYS = ("fact", "text", "content", "memory", "statement", "value")
+Op = Literal["add", "same", "replaces", "ends"]
+_TEXT_KEYS = ("text", "fact", "content", "memory", "statement", "value")
 _LIST_KEYS = ("facts", "memories", "items", "results", "data", "extracted_facts")
 _SOURCE_KEYS = ("messages", "message", "sources", "source", "message_numbers", "message_ids")
 _FENCE = regex(r"```[\w-]*[ \t]*\n?(.*?)(?:```|\Z)", re.DOTALL)
@@ -47,6 +48,8 @@ _TALK = regex(
     r"|no (?:new |relevant |useful )?facts?\b|none\b|null\b|nothing\b|n/a\b|hier sind|es gibt keine)",
     re.IGNORECASE,
 )
+_OP = regex(r"(?P<op>same|replace|end)", re.IGNORECASE)
+_OPS: dict[str, Op] = {"same": "same", "replace": "replaces", "end": "ends"}
 _NUMBERED = regex(r"\d+")
 _DATE = regex(r"^\s*(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})([T ].+)?)?)?\s*$")
 _WANT = regex(r"[\s,]*")
@@ -57,8 +60,9 @@ _CONTROL = regex("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 class Candidate(msgspec.Struct, frozen=True):
     """A fact that may be one. `confidence` is in 0..1; `valid_from` and `valid_until` are microseconds since 1970,
-    None when not given; `messages` are the numbers, from 1, of the messages it rests on, empty when not given;
-    `context` are messages that state the fact which this one corrects."""
+    None when not given; `messages` are the numbers, from 1, of the messages it rests on, empty when not given. `op`
+    says what it is to the known facts `of`, numbers from 1, in the words `quote` of a message; `known` are these
+    facts."""
 
     text: str
     confidence: float = UNSAID
@@ -66,7 +70,10 @@ class Candidate(msgspec.Struct, frozen=True):
     valid_from: int | None = None
     valid_until: int | None = None
     messages: tuple[int, ...] = ()
-    context: tuple[MessageRow, ...] = ()
+    op: Op = "add"
+    of: tuple[int, ...] = ()
+    quote: str = ""
+    known: tuple[Existing, ...] = ()
 
 
 def parsed(answer: str) -> list[Candidate]:
@@ -79,7 +86,7 @@ def parsed(answer: str) -> list[Candidate]:
     text = _CONTROL.sub(" ", answer[:MOST_CHARS]).strip()
     candidates: dict[str, Candidate] = {}
     for candidate in _candidates(text):
-        candidates.setdefault(candidate.text.casefold(), candidate)
+        candidates.setdefault(candidate.text.casefold().rstrip(" .!"), candidate)
         if len(candidates) >= MOST:
             break
     return list(candidates.values())
@@ -169,8 +176,10 @@ def _candidate(text: str, fields: Mapping[str, Any]) -> Candidate | None:
     said = tidy(text)
     if not 3 <= len(said) <= LONGEST or not terms(said) or _TALK.match(said):
         return None
-    starts = _moment(fields.get("valid_from"))
-    ends = _moment(fields.get("valid_until", fields.get("valid_to")))
+    starts = _moment(fields.get("since", fields.get("valid_from")))
+    ends = _moment(fields.get("until", fields.get("valid_until")))
+    op, of = _relation(fields)
+    quote = fields.get("quote")
     return Candidate(
         text=said,
         confidence=_confidence(fields.get("confidence")),
@@ -178,7 +187,19 @@ def _candidate(text: str, fields: Mapping[str, Any]) -> Candidate | None:
         valid_from=starts,
         valid_until=ends if starts is None or ends is None or ends > starts else None,
         messages=_numbers(next((fields[key] for key in _SOURCE_KEYS if key in fields), None)),
+        op=op,
+        of=of,
+        quote=tidy(quote)[:LONGEST] if isinstance(quote, str) else "",
     )
+
+
+def _relation(fields: Mapping[str, Any]) -> tuple[Op, tuple[int, ...]]:
+    """Return what a fact is said to be to which known facts, in any notation: "replaces F2", "replaces 2", or
+    "replaces" with the numbers under `of`."""
+    op = fields.get("op")
+    match = _OP.match(op.strip()) if isinstance(op, str) else None
+    of = () if match is None else _numbers(op) or _numbers(fields.get("of"))
+    return (_OPS[match["op"].lower()], of) if match is not None and of else ("add", ())
 
 
 def tidy(text: str) -> str:
@@ -243,6 +264,16 @@ def _moment(value: Any) -> int | None:
         return micros(datetime(int(match[1]), int(match[2] or 1), int(match[3] or 1), tzinfo=UTC))
     except (ValueError, OverflowError):
         return None
+
+
+def parsed_merge(answer: str) -> tuple[tuple[int, ...], str]:
+    """Return the numbers of the facts that an answer reads as one, and its text; nothing if it has no such object."""
+    text = _CONTROL.sub(" ", answer[:MOST_CHARS])
+    for block in (*_FENCE.findall(text), text):
+        for value in _json(_LAST_COMMA.sub(r"\1", block)):
+            if isinstance(value, Mapping) and isinstance(value.get("text"), str):
+                return _numbers(value.get("facts")), tidy(value["text"])
+    return (), ""
 
 
 # --- prose -----------------------------------------------------------------------------------------

@@ -3,7 +3,8 @@
 Under `changes` a fact keeps what became of it: `{"at", "what", "why", "ids"}`, the last 20. A consolidated fact has the
 ids of its parts under `consolidates`; one that had an end of its own has it under `told_until` (microseconds); one that
 was undone is `undone`. Messages that are no sources of it, and have words of it that its sources do not have, are under
-`context_refs`.
+`context_refs`. A fact that ended others in the words of a message has these under `quotes`: lists of the id of the
+ended one, the id of the message, and the words.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from memoranda.clock import moment
-from memoranda.store.rows import CONTEXT, Record, context_of, refs_of, start_of
+from memoranda.store.rows import CONTEXT, QUOTES, Record, context_of, refs_of, start_of
 from memoranda.text.json import compact_json
 
 What = Literal["superseded", "consolidated", "restored", "undone", "confirmed"]
@@ -23,14 +24,16 @@ KEPT = 20
 
 
 class FactChange(msgspec.Struct, kw_only=True):
-    """What became of a version of a fact. `superseded`: by those of `ids`, because it was contradicted or stated more
-    exactly (`why`); `consolidated` into them; `restored` when they went or were taken back; `undone`: taken back, so
-    that they hold again; `confirmed` by a person."""
+    """What became of a version of a fact. `superseded` by those of `ids`, which have another value in its place, or say
+    that it is over (`why`: `replaced`, `ended`), in the quoted words of a message, or without a `quote` at the word of
+    the caller; `consolidated` into them; `restored` when they went or were taken back; `undone`: taken back, so that
+    they hold again; `confirmed` by a person."""
 
     at: datetime
     what: What
     why: str | None = None
     ids: list[str] = []
+    quote: str | None = None
 
 
 def metadata_of(row: Record) -> dict[str, Any]:
@@ -54,6 +57,23 @@ def is_live(row: Record) -> bool:
     return row.superseded_by is None and not is_undone(row)
 
 
+def quotes_of(row: Record) -> list[list[str]]:
+    """Return the words in which a fact ended others: (id of the ended, id of the message, words)."""
+    quotes = metadata_of(row).get(QUOTES)
+    return [quote for quote in quotes if _is_quote(quote)] if isinstance(quotes, list) else []
+
+
+def _is_quote(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 3 and all(isinstance(text, str) for text in value)
+
+
+def quoting(row: Record, ended: str, message: str, words: str) -> Record:
+    """Return the row with the words of a message in which it ended a fact."""
+    return put(
+        row, {QUOTES: [*(quote for quote in quotes_of(row) if quote[0] != ended), [ended, message, words]]}
+    )
+
+
 def changes_of(row: Record) -> list[FactChange]:
     """Return the changes of a fact, oldest first. Entries of another form are left out."""
     entries = metadata_of(row).get("changes")
@@ -73,10 +93,12 @@ def put(row: Record, fields: Mapping[str, Any]) -> Record:
 
 
 def without(row: Record, gone: Set[str]) -> Record:
-    """Return the row without these sources, in its context too."""
-    refs, context = refs_of(row), context_of(row)
+    """Return the row without these sources, in its context too, and without what it quotes of them."""
+    refs, context, quotes = refs_of(row), context_of(row), quotes_of(row)
     if gone & set(context):
         row = put(row, {CONTEXT: [ref for ref in context if ref not in gone] or None})
+    if any(message in gone for _, message, _ in quotes):
+        row = put(row, {QUOTES: [quote for quote in quotes if quote[1] not in gone] or None})
     return row._replace(source_refs=compact_json([ref for ref in refs if ref not in gone]))
 
 

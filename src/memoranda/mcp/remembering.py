@@ -127,7 +127,10 @@ def within(most: int | None, texts: Sequence[str]) -> int:
 
 class Remember(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     text: Annotated[Text, Meta(description="sentences that are understood without this conversation")]
-    kind: Annotated[Literal["note", "fact"], Meta(description="fact: a later one may replace it")] = "note"
+    kind: Annotated[
+        Literal["note", "fact"],
+        Meta(description="fact: what is true of somebody or something until a statement ends it"),
+    ] = "note"
     scope: (
         Annotated[
             Literal["user", "agent", "global"],
@@ -137,6 +140,7 @@ class Remember(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     ) = None
     tags: list[str] | None = None
     occurred_at: Annotated[datetime, Meta(description="when it happened; left out: now")] | None = None
+    replaces: Annotated[list[str], Meta(description="of a fact, ids of facts that do not hold any more")] = []
 
 
 class RememberResult(msgspec.Struct, kw_only=True):
@@ -156,6 +160,7 @@ async def remember(caller: Caller, asked: Remember) -> RememberResult:
         source=SOURCE,
         tags=asked.tags or [],
         occurred_at=asked.occurred_at,
+        replaces=asked.replaces,
         **caller.owner(scope),  # type: ignore[arg-type]
     )
     added = await caller.memories.add(new)

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from memoranda.store.ids import listed
-from memoranda.store.rows import CONTEXT, ITEM, Record, context_of, linked_to, refs_of, scope_ids
+from memoranda.store.rows import CONTEXT, ITEM, QUOTES, Record, context_of, linked_to, refs_of, scope_ids
 from memoranda.store.store import Store
 from memoranda.store.validation import Draft, keyed
 from memoranda.text.hashing import digest
@@ -59,7 +59,8 @@ def _lists(row: Record, metadata: dict[str, Any]) -> Iterator[list[Any]]:
     changes = metadata.get("changes")
     entries = changes if isinstance(changes, list) else []
     changed = [entry.get("ids") for entry in entries if isinstance(entry, dict)]
-    for ids in (metadata.get("consolidates"), *changed):
+    quotes = metadata.get(QUOTES)
+    for ids in (metadata.get("consolidates"), *changed, *(quotes if isinstance(quotes, list) else ())):
         if row.kind == "fact" and isinstance(ids, list):
             yield ids
 

@@ -49,9 +49,20 @@ def contradict(a: str, b: str) -> bool:
     however similar."""
     return (
         sorted(_NUMBER.findall(in_digits(a))) != sorted(_NUMBER.findall(in_digits(b)))
-        or len(_NEGATION.findall(a)) % 2 != len(_NEGATION.findall(b)) % 2
+        or negated(a) != negated(b)
         or _other_names(a, b)
     )
+
+
+def negated(text: str) -> bool:
+    """Return True if a text has an odd number of negations, English or German."""
+    return len(_NEGATION.findall(text)) % 2 == 1
+
+
+def lacks(text: str, other: str) -> bool:
+    """Return True if `text` lacks a number of `other`, or a name that stands inside its sentences."""
+    numbers, others = (set(_NUMBER.findall(in_digits(each))) for each in (text, other))
+    return bool(others - numbers or _missing(other, text)[0])
 
 
 def _other_names(a: str, b: str) -> bool:

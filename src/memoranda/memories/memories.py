@@ -26,10 +26,10 @@ from memoranda.store.forget_preview import Preview
 from memoranda.store.forgetting import Aim, Erasure, aim_of
 from memoranda.store.jobs import RELEASE_JOB
 from memoranda.store.paging import check_limit, check_page, leave_place
-from memoranda.store.rows import to_memory
+from memoranda.store.rows import home_of, to_memory
 from memoranda.store.transaction import Writing
 from memoranda.store.validation import Draft, check_texts
-from memoranda.text.instructions import RULES
+from memoranda.text.instructions import RULES, is_standing
 from memoranda.text.json import compact_json
 from memoranda.types import (
     KINDS,
@@ -74,11 +74,12 @@ class Memories:
         """Store one text; its kind, scope and other fields go in `fields`.
 
         Writing the same text again in the same scope changes nothing and returns the existing row. A fact
-        (`kind="fact"`) is compared with the facts of its user, or place: it may supersede some of them. If it says
-        nearly the same as one, and has no `id` of its own, it becomes a source of that one, which is returned.
+        (`kind="fact"`) with the text of one of its user, or place, becomes a source of that one, which is returned. It
+        ends the facts that it `replaces`, and no other; see docs/facts.md.
 
         Raises:
             InvalidInput: names the field and the fix.
+            NotFound: `replaces` names no fact that this subject sees.
             Conflict: `id` already names another text.
         """
         if isinstance(content, NewMemory):
@@ -94,6 +95,7 @@ class Memories:
 
         Raises:
             InvalidInput: names the memory by its place, the field and the fix.
+            NotFound: `replaces` names no fact that this subject sees.
             Conflict: an `id` names two texts, or already names another text.
         """
         return await self._store(self.prepare(memories))
@@ -127,11 +129,29 @@ class Memories:
         return self._core.ingest.drafts(self.subject, items)
 
     async def _store(self, drafts: Sequence[Draft]) -> list[Added]:
+        await self._check_replaced(drafts)
         outcomes = await self._core.write(self.subject.tenant_id, drafts)
         return [
             Added(memory=to_memory(outcome.row), created=outcome.created, embedded=outcome.embedded)
             for outcome in outcomes
         ]
+
+    async def _check_replaced(self, drafts: Sequence[Draft]) -> None:
+        """Check that facts replace facts of their own user or place that the subject sees, and no standing
+        instructions: whoever writes a fact may be a model that obeys a document."""
+        wanted = {id_ for draft in drafts for id_ in draft.replaces}
+        rows = await self._core.visible_rows(self.subject, sorted(wanted)) if wanted else {}
+        for draft in drafts:
+            for id_ in draft.replaces:
+                row = rows.get(id_)
+                if row is None or row.kind != "fact":
+                    raise NotFound(f"replaces: no fact {id_!r}")
+                if home_of(row) != home_of(draft.row):
+                    raise InvalidInput(
+                        "replaces", f"{id_!r} has another user, agent or place; write it there"
+                    )
+                if is_standing(to_memory(row)):
+                    raise InvalidInput("replaces", f"{id_!r} is a standing instruction; delete it")
 
     async def update(self, id: str, **fields: Unpack[ChangeFields]) -> Memory:
         """Change the named fields of a memory; the rest stays.

@@ -58,6 +58,10 @@ class Header(msgspec.Struct, kw_only=True):
     dim: int | None = None
 
 
+GIVEN_ONLY = ("embedding", "replaces")
+"""Fields of a new memory that an export does not have."""
+
+
 class Vector(msgspec.Struct, kw_only=True):
     """One window's vector: characters [start, stop) of the content, float32 little-endian in base64."""
 
@@ -159,11 +163,11 @@ async def take(
 ) -> Imported:
     """Import the memories of an export, 500 at a time. See `Memories.import_from`.
 
-    Facts of an export were compared with each other at their origin: they are compared only with those stored before
-    the import. Facts without a header are compared with all.
+    Facts of an export have become what they are where they come from; a model compares only those of a file without
+    a header.
     """
     done = Imported()
-    before: int | None = None
+    exported = False
     header = Header(memoranda_export=FORMAT)
     batch: list[Draft] = []
     place = place_of(scope)
@@ -179,15 +183,15 @@ async def take(
                 continue
             if number == 1 and b'"memoranda_export"' in raw[:200]:
                 header = _header(raw)
-                before = await core.threads.run(core.store.derived.last_rev)
+                exported = True
                 continue
             try:
                 batch.append(_draft(raw, decoder, header, core.ingest, subject, place, number, may_own))
             except MemorandaError:
-                await _store(core, subject.tenant_id, batch, before, done, moved=place is not None)
+                await _store(core, subject.tenant_id, batch, done, exported=exported, moved=place is not None)
                 raise
             done.read += 1
-        await _store(core, subject.tenant_id, batch, before, done, moved=place is not None)
+        await _store(core, subject.tenant_id, batch, done, exported=exported, moved=place is not None)
         batch = []
     return done
 
@@ -253,7 +257,7 @@ def _draft(
 def _row(line: Line, subject: Subject, bounds: Bounds, place: dict[str, str | None] | None) -> Draft:
     """Return the draft of a line: checked like any new memory, with its own history. In another scope, an item stays in
     its channel and session, by which the store that wrote it finds it."""
-    fields = {name: getattr(line, name) for name in NewMemory.__struct_fields__ if name != "embedding"}
+    fields = {name: getattr(line, name) for name in NewMemory.__struct_fields__ if name not in GIVEN_ONLY}
     if place is not None:
         fields |= {"user_id": place["user_id"]} if line.kind == ITEM else place
     if not line.dated:
@@ -321,7 +325,7 @@ def parts_of(vectors: list[Vector] | None, header: Header, ingest: Ingest, row: 
 
 
 async def _store(
-    core: Core, tenant: str, batch: list[Draft], before: int | None, done: Imported, *, moved: bool
+    core: Core, tenant: str, batch: list[Draft], done: Imported, *, exported: bool, moved: bool
 ) -> None:
     if not batch:
         return
@@ -330,13 +334,14 @@ async def _store(
     for item in free:
         if item.row.id in claims:
             item.row = without_claim(item.row)
+    write = core.ingest.write if exported else core.write
     try:
-        outcomes = await core.write(tenant, free, before) if free else []
+        outcomes = await write(tenant, free) if free else []
     except Conflict:  # one of these ids was written in between: settle them one by one
         outcomes = []
         for item in free:
             try:
-                outcomes += await core.write(tenant, [item], before)
+                outcomes += await write(tenant, [item])
             except Conflict:
                 done.conflicts.append(item.row.id)
     done.created += sum(outcome.created for outcome in outcomes)

@@ -17,7 +17,6 @@ from memoranda.contexts.composing import HEADINGS, evidence_in, evidence_of, rem
 from memoranda.contexts.finding import Finding, Found
 from memoranda.contexts.values import ContextQuery, Said
 from memoranda.errors import InvalidInput
-from memoranda.facts.statements import statements
 from memoranda.memories.memories import Memories
 from memoranda.providers.chat.base import Message, Source
 from memoranda.responses.history import Past
@@ -31,6 +30,7 @@ from memoranda.store.rows import memory_speaker
 from memoranda.text import prompts
 from memoranda.text.instructions import is_standing
 from memoranda.text.regex import regex
+from memoranda.text.statements import may_only_ask
 from memoranda.text.terms import query_terms, term_set
 from memoranda.types import MAX_LIMIT, Hit, Memory
 
@@ -139,7 +139,7 @@ def _replies(question: str, hits: Sequence[Hit]) -> dict[str, Memory]:
         and reply.occurred_at - asking.occurred_at <= REPLY
         and 2 * len(wanted & term_set(asking.content)) >= len(wanted) > 0
         and (_QUESTION_WORD.match(asking.content) or len(term_set(asking.content) - wanted) <= 1)
-        and not statements(asking.content)
+        and may_only_ask(asking.content)
     }
 
 

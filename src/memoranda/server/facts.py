@@ -10,7 +10,8 @@ from memoranda.server.wire import MemoryObject
 
 async def consolidate(call: Call[wire.ConsolidateBody, None]) -> wire.Consolidation:
     done = await call.facts.consolidate(**selected(call.body))
-    return wire.Consolidation(merged=[as_wire(fact, wire.MergedFact) for fact in done.merged], left=done.left)
+    merged = [as_wire(fact, wire.MergedFact) for fact in done.merged]
+    return wire.Consolidation(merged=merged, left=done.left, reason=done.reason)
 
 
 async def extract(call: Call[None, None]) -> wire.Extraction:

@@ -28,10 +28,12 @@ class MergedFact(Merged, kw_only=True, tag_field="object", tag="memory.merged"):
 
 
 class Consolidation(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.consolidation"):
-    """What a consolidation came to; `left` are groups of facts that wait for the next."""
+    """What a consolidation came to; `left` are groups of facts that wait for the next. `reason` says why nothing was
+    done."""
 
     merged: list[MergedFact]
     left: int
+    reason: str | None = None
 
 
 class Extraction(Extracted, kw_only=True, tag_field="object", tag="session.extraction"):

@@ -69,11 +69,8 @@ def must_be_operator(subject: Subject, what: str) -> None:
 class Writer(Protocol):
     """Stores drafts of a kind that writes more than a row."""
 
-    async def concerned(self, tenant: str, drafts: Sequence[Draft], before: int | None) -> list[int]:
-        """Return the places of the drafts to write by `write`; for the others a row is enough."""
-
-    async def write(self, tenant: str, drafts: Sequence[Draft], before: int | None) -> list[Outcome]:
-        """Store drafts, in order; with `before`, compare them only with what was stored up to that revision."""
+    async def write(self, tenant: str, drafts: Sequence[Draft]) -> list[Outcome]:
+        """Store drafts, in order."""
 
 
 class Core(msgspec.Struct):
@@ -150,34 +147,21 @@ class Core(msgspec.Struct):
         await self.jobs.finish(tenant, RELEASE_JOB)
         return result
 
-    async def concerned(
-        self, tenant: str, drafts: Sequence[Draft], before: int | None = None
-    ) -> dict[int, str]:
-        """Return the kinds of the writers that are concerned with drafts, by the places of these, see `Writer`."""
-        special: dict[int, str] = {}
-        for kind, writer in self.writers.items():
-            places = [at for at, draft in enumerate(drafts) if draft.row.kind == kind]
-            if places:
-                chosen = await writer.concerned(tenant, [drafts[at] for at in places], before)
-                special |= {places[at]: kind for at in chosen}
-        return special
-
-    async def write(self, tenant: str, drafts: Sequence[Draft], before: int | None = None) -> list[Outcome]:
-        """Store drafts: in order those for which a row is enough, then in order those that a writer of their kind is
-        concerned with, see `Writer`. Outcomes are in the order of `drafts`.
+    async def write(self, tenant: str, drafts: Sequence[Draft]) -> list[Outcome]:
+        """Store drafts: in order those for which a row is enough, then in order those of a kind with a writer, see
+        `Writer`. Outcomes are in the order of `drafts`.
 
         Raises:
             Conflict: an id names two texts, or already names another text; nothing was stored, unless the id was taken
                 between two steps.
         """
         no_two_texts(drafts)
-        special = await self.concerned(tenant, drafts, before)
-        plain = [at for at in range(len(drafts)) if at not in special]
+        plain = [at for at, draft in enumerate(drafts) if draft.row.kind not in self.writers]
         stored = await self.ingest.write(tenant, [drafts[at] for at in plain])
         outcomes = dict(zip(plain, stored, strict=True))
         for kind, writer in self.writers.items():
-            places = [at for at, whose in special.items() if whose == kind]
+            places = [at for at, draft in enumerate(drafts) if draft.row.kind == kind]
             if places:
-                stored = await writer.write(tenant, [drafts[at] for at in places], before)
+                stored = await writer.write(tenant, [drafts[at] for at in places])
                 outcomes |= zip(places, stored, strict=True)
         return [outcomes[at] for at in range(len(drafts))]

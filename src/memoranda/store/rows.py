@@ -24,7 +24,13 @@ selections that name the kind include it."""
 CONTEXT = "context_refs"
 """The metadata key of a fact under which its context is, see `context_of`."""
 
-RESERVED = frozenset({"changes", "consolidates", "told_until", "undone", "apart", CONTEXT})
+QUOTES = "quotes"
+"""The metadata key of a fact under which the words are in which it ended others."""
+
+LEFT = "left_apart"
+"""The metadata key of the first fact of a group that consolidation left as it is: what identifies the group."""
+
+RESERVED = frozenset({"changes", "consolidates", "told_until", "undone", "apart", CONTEXT, QUOTES, LEFT})
 """The metadata keys of a fact that say what became of it, see `facts.versions`. Other metadata in their place leaves
 them."""
 
@@ -109,6 +115,24 @@ def _maybe(value: int | None) -> datetime | None:
 def scope_ids(row: Record) -> tuple[str | None, ...]:
     """Return the ids of the row's scope: user, agent, channel and session."""
     return row.user_id, row.agent_id, row.channel_id, row.session_id
+
+
+Home = tuple[str | None, str | None, str | None, str | None]
+
+
+def home_at(
+    user_id: str | None, agent_id: str | None, channel_id: str | None, session_id: str | None
+) -> Home:
+    """Return the scope in which facts are versions of one another: a user and an agent, in every channel, else one
+    agent, channel and session."""
+    if user_id is not None:
+        return user_id, agent_id, None, None
+    return None, agent_id, channel_id, session_id
+
+
+def home_of(row: Record) -> Home:
+    """Return the home of a fact, see `home_at`."""
+    return home_at(row.user_id, row.agent_id, row.channel_id, row.session_id)
 
 
 def is_same(row: Record, other: Record) -> bool:

@@ -64,12 +64,14 @@ MOST_TEXTS = 2_048
 
 
 class Draft(msgspec.Struct):
-    """A row before it is written (seq and rev are 0), and the vectors that `model` made for it."""
+    """A row before it is written (seq and rev are 0), the vectors that `model` made for it, and the ids of the facts
+    that it `replaces`."""
 
     row: Record
     named: bool
     parts: list[Part] = msgspec.field(default_factory=list)
     model: str = ""
+    replaces: tuple[str, ...] = ()
 
     @property
     def embedded(self) -> bool:
@@ -123,7 +125,11 @@ def draft(new: NewMemory, subject: Subject, now: int, bounds: Bounds, where: str
         created_at=now,
         updated_at=now,
     )
-    return Draft(row, named=new.id is not None)
+    if new.replaces and new.kind != "fact":
+        raise InvalidInput(
+            f"{where}replaces", f"is for facts; set kind='fact', or leave it out of a {new.kind}"
+        )
+    return Draft(row, named=new.id is not None, replaces=tuple(new.replaces))
 
 
 def dedup_key(

@@ -277,7 +277,7 @@ export const t = {
     goneSource: "This message is not there, or not visible.",
     confidence: "Confidence",
     /** @type {Record<string, string>} */
-    why: { refines: "says it more exactly", contradicts: "says otherwise" },
+    why: { replaced: "took its place", ended: "says that it is over" },
     next: "the next",
   },
   forget: {

@@ -73,7 +73,7 @@ export interface ForgetPreview {
 export interface Receipt {
   tombstone: string; memories: number; vectors: number; erased_at: string; note: string; counts: Record<string, number>;
 }
-export interface FactChange { at: string; what: string; ids: string[]; why: string | null }
+export interface FactChange { at: string; what: string; ids: string[]; why: string | null; quote: string | null }
 export interface Version { memory: Memory; begins: string | null; ends: string | null; live: boolean; changes: FactChange[] }
 export interface Citation {
   mark: string | null; ids: string[]; kind: string | null; source: string | null; session_id: string | null;

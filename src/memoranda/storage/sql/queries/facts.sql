@@ -60,3 +60,6 @@ WHERE tenant_id = ?1 AND kind = 'fact' AND archived_at IS NULL AND superseded_by
 -- name: tenants_with_facts
 SELECT t.tenant_id FROM tenants t
 WHERE EXISTS (SELECT 1 FROM memories m WHERE m.tenant_id = t.tenant_id AND m.kind = 'fact') ORDER BY t.tenant_id
+
+-- name: facts_of_text (facts with a text, by its hash)
+SELECT seq FROM memories WHERE tenant_id = ? AND kind = 'fact' AND content_hash = ? ORDER BY seq LIMIT 1000

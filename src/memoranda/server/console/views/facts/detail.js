@@ -83,7 +83,8 @@ function spanOf({ begins, ends }) {
 /** @param {{ version: Version, current: boolean }} props */
 function Step({ version, current }) {
   const { memory, live, changes } = version;
-  const reason = changes.map(({ why }) => (why === null ? undefined : t.facts.why[why])).find((one) => one !== undefined);
+  const ending = changes.find(({ why }) => why !== null && t.facts.why[why] !== undefined);
+  const reason = ending && `${t.facts.why[ending.why ?? ""]}${ending.quote ? `: “${ending.quote}”` : ""}`;
   return html`<li class=${live ? "live" : ""}>
     <p>${current ? html`<strong>${memory.content}</strong>` : html`<a href=${addressWith({ id: memory.id })} onClick=${/** @param {MouseEvent} event */ (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;
