@@ -205,7 +205,17 @@ def test_weeks_have_summaries_of_summaries(life: Life) -> None:
     assert not set(weeks) & {(channel, week_of(monday)) for channel, monday in life.expected.quiet_weeks}
 
 
+def needs_a_model(life: Life) -> None:
+    """
+    Raises:
+        pytest.skip: nobody says which facts end.
+    """
+    if not life.run.model:
+        pytest.skip("patterns make notes and end nothing")
+
+
 def test_facts_at_the_end_are_those_that_hold(life: Life) -> None:
+    needs_a_model(life)
     missing = [words for words in life.expected.facts if not held(words, life.end.facts)]
     wrong = [words for words in life.expected.not_facts if held(words, life.end.facts)]
     never = [words for words in life.expected.never_facts if held(words, life.end.all_facts)]
@@ -214,6 +224,7 @@ def test_facts_at_the_end_are_those_that_hold(life: Life) -> None:
 
 @pytest.mark.parametrize("number", range(4))
 def test_facts_of_a_date_are_those_that_held_then(life: Life, number: int) -> None:
+    needs_a_model(life)
     want, have = life.expected.as_of[number], life.end.as_of[number]
     missing = [words for words in want.held if not held(words, have)]
     wrong = [words for words in want.not_held if held(words, have)]
@@ -288,7 +299,8 @@ def test_everybody_else_is_remembered_as_before(life: Life) -> None:
     theirs = [said for said in final(life.talk.TALK) if said.speaker != life.expected.forgotten]
     kept = [row["content"] for rows in life.forgotten.log.values() for row in rows]
     assert sorted(kept) == sorted(said.text for said in theirs)
-    assert [words for words in life.expected.kept_facts if not held(words, life.forgotten.facts)] == []
+    if life.run.model:
+        assert [words for words in life.expected.kept_facts if not held(words, life.forgotten.facts)] == []
     for session in life.forgotten.sessions:
         assert session["status"] == ("summarized" if session["message_count"] >= 4 else "closed"), session
 

@@ -55,7 +55,7 @@ KNOWS: dict[str, tuple[str, tuple[str, ...]]] = {
 DECIDED = re.compile(r"we decided|let's go with|scratch", re.IGNORECASE)
 WILL = re.compile(r"\bI(?: wi|')ll\b")
 NUMBERED = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
-PAIR = re.compile(r"^(\d+)\. earlier: (.*) \| later: (.*)$", re.MULTILINE)
+FACT = re.compile(r"^F(\d+)\. [^:]*: (.*)$", re.MULTILINE)
 SPOKEN = re.compile(r"^\[[^\]]*\] [^:]{1,30}: (.*)$", re.MULTILINE)
 QUESTION = re.compile(r"[^.!?\n]+\?")
 
@@ -96,26 +96,30 @@ class Thinker:
         return StreamingResponse(events(), media_type="text/event-stream")
 
     def answer(self, system: str, prompt: str) -> str:
-        """A summary's JSON, a verdict on pairs of facts, or facts, whichever is asked for."""
+        """A summary's JSON, or facts with what they are to the known ones, whichever is asked for."""
         if "open_questions" in system:
             return json.dumps(summary(prompt))
-        if pairs := PAIR.findall(prompt):
-            return json.dumps([{"line": int(number), "is": verdict(*pair)} for number, *pair in pairs])
+        if "read as one" in system:
+            return json.dumps({"facts": [], "text": ""})
+        facts = {fact: int(number) for number, fact in FACT.findall(prompt)}
         found = [
-            {"fact": fact, "confidence": 0.9, "tags": list(tags), "messages": [int(line[1])]}
+            {"text": fact, "confidence": 0.9, "tags": list(tags), "messages": [int(line[1])], "quote": quote,
+             "op": op_of(fact, facts)}
             for line in NUMBERED.finditer(prompt)
             for needle, (fact, tags) in KNOWS.items()
-            if needle in line[2]
-        ]
+            for quote in (needle, fact)
+            if quote in line[2]
+        ]  # fmt: skip
         said = json.dumps(found)
         return f"Here is what I found:\n```json\n{said}\n```" if len(found) % 2 else said
 
 
-def verdict(earlier: str, later: str) -> str:
-    """Two sentences that begin alike and differ say that something has changed."""
-    if earlier == later:
-        return "same"
-    return "contradicts" if earlier.split()[:2] == later.split()[:2] else "unrelated"
+def op_of(fact: str, known: dict[str, int]) -> str:
+    """What a fact is to the known ones: two sentences that begin alike and differ say that something has changed."""
+    if fact in known:
+        return f"same F{known[fact]}"
+    ended = [f"F{number}" for other, number in known.items() if other.split()[:2] == fact.split()[:2]]
+    return f"replaces {', '.join(ended)}" if ended else "add"
 
 
 def summary(prompt: str) -> dict[str, Any]:
