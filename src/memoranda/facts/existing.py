@@ -18,6 +18,7 @@ from memoranda.sessions.records import MessageRow, messages_by_id
 from memoranda.storage.sql.base import Connection
 from memoranda.store.access import selection_filter
 from memoranda.store.core import Core
+from memoranda.store.listing import page
 from memoranda.store.rows import Home, Record, fetch, fetch_ids, linked_to, start_of
 from memoranda.text.json import compact_json
 from memoranda.types import Selection, Subject
@@ -68,8 +69,16 @@ async def existing_facts(
     Raises:
         IndexUnavailable: an index does not answer.
     """
+    valid = selection_filter(Selection(), Subject(tenant_id=tenant), now_micros())
+    where = all_of(at_home(home), valid)
+
+    def any_fact(c: Connection) -> bool:
+        return bool(page(c, tenant, where, limit=1, after=None, descending=True))
+
+    if not await core.threads.run(core.store.db.read, any_fact, tenant):
+        return []
     vectors = await _vectors(core, tenant, texts, purpose)
-    return await core.threads.run(_nearest, core, tenant, home, texts, vectors, without)
+    return await core.threads.run(_nearest, core, tenant, where, texts, vectors, without)
 
 
 async def _vectors(core: Core, tenant: str, texts: Mapping[str, str], purpose: str) -> Vectors:
@@ -93,11 +102,9 @@ async def _vectors(core: Core, tenant: str, texts: Mapping[str, str], purpose: s
 
 
 def _nearest(
-    core: Core, tenant: str, home: Home, texts: Mapping[str, str], vectors: Vectors, without: Set[str]
+    core: Core, tenant: str, where: Filter, texts: Mapping[str, str], vectors: Vectors, without: Set[str]
 ) -> list[Existing]:
     core.store.derived.follow(tenant)
-    valid = selection_filter(Selection(), Subject(tenant_id=tenant), now_micros())
-    where = all_of(at_home(home), valid)
     near: dict[int, float] = {}
     shared: dict[int, float] = {}
     for id_, text in texts.items():
