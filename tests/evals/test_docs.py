@@ -16,7 +16,16 @@ def test_every_command_and_option_is_documented() -> None:
     group = typer.main.get_command(app)
     commands = group.commands  # type: ignore[attr-defined]
     sets = {"synthetic", "assistant", "locomo", "beir"}
-    assert set(commands) == sets | {"fit", "freshness", "contexts", "abstention", "answers", "facts", "own"}
+    assert set(commands) == sets | {
+        "fit",
+        "freshness",
+        "contexts",
+        "abstention",
+        "answers",
+        "facts",
+        "current",
+        "own",
+    }
     for name, command in commands.items():
         assert f"memoranda eval {name}" in TEXT
         for parameter in command.params:

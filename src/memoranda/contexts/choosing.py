@@ -36,14 +36,15 @@ class Ended(msgspec.Struct, frozen=True):
 
 
 class Chosen(msgspec.Struct):
-    """A memory for a context, with the parts of its score. `weak` if nothing relates it to the question. `replaces` are
-    the hits of the memories that are left out for it."""
+    """A memory for a context, with the parts of its score. `weak` if nothing relates it to the question. `older` are
+    the ids of others about the same thing of which it is the newest, `replaces` the hits of those left out for it."""
 
     hit: Hit
     terms: frozenset[str]
     score: float
     scores: dict[str, float]
     weak: bool = False
+    older: tuple[str, ...] = ()
     ended: Ended | None = None
     replaces: list[Hit] = []
 
@@ -51,6 +52,11 @@ class Chosen(msgspec.Struct):
     def memory(self) -> Memory:
         """The memory."""
         return self.hit.memory
+
+    @property
+    def latest(self) -> bool:
+        """True if it is the newest of several about the same thing."""
+        return bool(self.older)
 
     @property
     def ranking(self) -> Hit:
@@ -147,7 +153,7 @@ def unrepeated(candidates: Sequence[Chosen], question: str) -> tuple[list[Chosen
     """Return the candidates without the messages whose fact is among them, or without the fact where the message has
     terms of the question that the fact lacks, or the fact is only a note that a rule made; and those left out. A fact
     whose message is left out for another fact is compared with its other messages, and stays if it has none. What stays
-    has the best score of both."""
+    has the best score of both. A message that is newer than its fact stays beside it: it may say more."""
     asked = frozenset(query_terms(question))
     messages = {
         candidate.memory.id: candidate for candidate in candidates if candidate.memory.kind == "message"
@@ -155,8 +161,7 @@ def unrepeated(candidates: Sequence[Chosen], question: str) -> tuple[list[Chosen
     facts = [
         (candidate, sources)
         for candidate in candidates
-        if candidate.memory.kind == "fact"
-        and (sources := [messages[id_] for id_ in candidate.memory.source_refs if id_ in messages])
+        if candidate.memory.kind == "fact" and (sources := _sources(candidate, messages))
     ]
     gone: dict[str, LeftOut] = {}
     while whole := [
@@ -178,6 +183,13 @@ def unrepeated(candidates: Sequence[Chosen], question: str) -> tuple[list[Chosen
         gone[fact.memory.id] = left(fact, "duplicate", message.memory.id)
         _replace(message, [fact])
     return [candidate for candidate in candidates if candidate.memory.id not in gone], list(gone.values())
+
+
+def _sources(fact: Chosen, messages: Mapping[str, Chosen]) -> list[Chosen]:
+    """Return the messages that a fact rests on and that are not newer than it."""
+    said = fact.memory.occurred_at
+    found = (messages[id_] for id_ in fact.memory.source_refs if id_ in messages)
+    return [message for message in found if message.memory.occurred_at <= said]
 
 
 def _closest(messages: Sequence[Chosen], asked: AbstractSet[str]) -> Chosen:
@@ -262,17 +274,21 @@ def applicable(candidates: Sequence[Chosen], question: str) -> tuple[list[Chosen
 
 
 def distinct(candidates: Sequence[Chosen]) -> tuple[list[Chosen], list[LeftOut]]:
-    """Return the first of all candidates that say nearly the same, and the others. Two that differ in a number, a name
-    or a negation, or are from different speakers, are distinct."""
+    """Return the newest of all candidates that say nearly the same, in the place of the first, and the others. Two that
+    differ in a number, a name or a negation, or are from different speakers, are distinct."""
     remaining: list[Chosen] = []
-    gone: list[LeftOut] = []
+    gone: list[tuple[Chosen, Chosen]] = []
     for candidate in candidates:
-        same = next((other for other in remaining if _same(candidate, other)), None)
-        if same is None:
+        at = next((place for place, other in enumerate(remaining) if _same(candidate, other)), None)
+        if at is None:
             remaining.append(candidate)
+        elif candidate.memory.occurred_at > remaining[at].memory.occurred_at:
+            _replace(candidate, [remaining[at]])
+            gone.append((remaining[at], candidate))
+            remaining[at] = candidate
         else:
-            gone.append(left(candidate, "duplicate", same.memory.id))
-    return remaining, gone
+            gone.append((candidate, remaining[at]))
+    return remaining, [left(other, "duplicate", same.memory.id) for other, same in gone]
 
 
 def _same(candidate: Chosen, other: Chosen) -> bool:

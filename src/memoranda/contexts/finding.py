@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from memoranda.clock import micros
-from memoranda.contexts import choosing
+from memoranda.contexts import choosing, matters
 from memoranda.contexts.assembly import once, semantic_query
 from memoranda.contexts.choosing import Chosen
 from memoranda.contexts.ended import note_ended
@@ -279,6 +279,8 @@ class Finding:
             vectors = self._vectors(memories)
             memories = choosing.varied(memories, vectors, limit_of(asked), asked.diversity)
         memories, sessions = memories[: limit_of(asked)], sessions[: self.most_sessions(asked)]
+        if asked.as_of is None and not asked.diversity:
+            memories = matters.together(memories, self._vectors(memories), self._core.recall.calibration)
         if asked.merge and memories and sessions:
             now = asked.as_of or datetime.now(UTC)
             memories, sessions = choosing.reranked(memories, sessions, asked.query, now)

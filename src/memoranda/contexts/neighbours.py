@@ -38,7 +38,7 @@ class Window(msgspec.Struct):
             return [line.text for line in self.lines]
         best = self.found[0]
         shown = replace(best.memory, content=excerpt(best.memory.content, question))
-        return [memory_text(shown, best.until)]
+        return [memory_text(shown, best.until, latest=best.latest)]
 
     @property
     def ids(self) -> list[str]:
@@ -70,7 +70,11 @@ def widened(c: Connection, subject: Subject, candidates: Sequence[Chosen], reach
             windows.append(Window([candidate]))
             continue
         session, occurred_at, seq = places[candidate.memory.id]
-        own = Line(candidate.memory.id, memory_text(candidate.memory, candidate.until), (occurred_at, seq))
+        own = Line(
+            candidate.memory.id,
+            memory_text(candidate.memory, candidate.until, latest=candidate.latest),
+            (occurred_at, seq),
+        )
         key = [tenant, session, occurred_at, seq, reach.messages]
         users = None if _whole(c, subject, session) else (subject.user_id, None)
         before = _visible_lines(c.all("said_before", key), users, reach)

@@ -24,6 +24,8 @@ EXCERPT = 1_600
 """Characters of a memory that are shown."""
 TOPICS = 5
 """Topics of a session that are shown."""
+LATEST = ", latest"
+"""Behind the date of the newest of several memories about the same thing."""
 
 
 class Around(msgspec.Struct, frozen=True):
@@ -79,16 +81,18 @@ def excerpt(text: str, question: str) -> str:
     return f"{'… ' if start else ''}{text[start:end].strip()}{' …' if end < len(text) else ''}"
 
 
-def memory_text(memory: Memory, until: datetime | None = None) -> str:
+def memory_text(memory: Memory, until: datetime | None = None, *, latest: bool = False) -> str:
     """Return a memory on one line: a message with its time and speaker if known, and until when what it says was
-    valid; a fact with the time since when, and until when, it is valid; a standing instruction without."""
+    valid; a fact with the time since when, and until when, it is valid; a standing instruction without. `latest` marks
+    the newest of several about the same thing, which has a date whatever its kind."""
+    mark = LATEST if latest else ""
     if memory.kind == "message":
-        return spoken(memory_speaker(memory), memory.content, memory.occurred_at, until)
+        return spoken(memory_speaker(memory), memory.content, memory.occurred_at, until, mark)
     if memory.kind != "fact" or is_standing(memory):
-        return line(memory.content)
+        return f"[{memory.occurred_at.astimezone(UTC):%d %B %Y}{mark}] " * latest + line(memory.content)
     began, ended = since(memory), memory.invalid_at
     if ended is None:
-        return f"[since {began.astimezone(UTC):%d %B %Y}] {line(memory.content)}"
+        return f"[since {began.astimezone(UTC):%d %B %Y}{mark}] {line(memory.content)}"
     days = f"{began.astimezone(UTC):%d %B %Y} to {ended.astimezone(UTC):%d %B %Y}"
     return f"[{days}] {line(memory.content)}"
 
@@ -98,10 +102,10 @@ def since(memory: Memory) -> datetime:
     return memory.occurred_at if memory.valid_from is None else memory.valid_from
 
 
-def spoken(who: str | None, text: str, at: datetime, until: datetime | None = None) -> str:
-    """Return a message on one line: day, or days from which and until which it was valid, speaker, text."""
+def spoken(who: str | None, text: str, at: datetime, until: datetime | None = None, mark: str = "") -> str:
+    """Return a message on one line: day, or days from which and until which it was valid, and a mark, speaker, text."""
     end = "" if until is None else f" to {until.astimezone(UTC):%d %B %Y}"
-    day = f"[{at.astimezone(UTC):%d %B %Y}{end}]"
+    day = f"[{at.astimezone(UTC):%d %B %Y}{end}{mark}]"
     return f"{day} {line(who)}: {line(text)}" if who else f"{day} {line(text)}"
 
 

@@ -35,6 +35,8 @@ from memoranda.text.terms import query_terms, term_set
 from memoranda.types import MAX_LIMIT, Hit, Memory
 
 SPEAKERS = ("user", "assistant")
+LESS = 0.1
+"""How much less similar to the question a newer memory may be that is quoted before an older one."""
 REPLY = timedelta(hours=1)
 """A reply comes within this time."""
 _QUESTION_WORD = regex(
@@ -220,7 +222,13 @@ def system_prompt(
         for one in entry.found
         if one.ended and one.ended.successor in used
     }
-    hits = {hit.memory.id: hit for hit in retrieved.hits if hit.memory.id in used}
+    newer = _newer([one for entry in shown for one in entry.found])
+    hits: dict[str, Hit] = {}
+    for hit in retrieved.hits:
+        if hit.memory.id in used:
+            latest = newer.get(hit.memory.id, hit)
+            hits.setdefault(latest.memory.id, latest)
+            hits.setdefault(hit.memory.id, hit)
     about: dict[str, str] = {}
     for successor, ended in replaced.values():
         about[successor] = f"{about[successor]}\n\n{ended}" if successor in about else ended
@@ -235,6 +243,18 @@ async def count_used(turn: Turn, extension: dict[str, Any]) -> None:
     used = [memory["id"] for memory in extension.get("retrieved", ()) if memory["used"]]
     if used:
         await Memories(turn.core, acting(turn)).count_access(used)
+
+
+def _newer(shown: Sequence[Chosen]) -> dict[str, Hit]:
+    """Return the newest memory about the same thing, by the ids of older ones, where it is about as similar to the
+    question as they are: an answer quotes it first."""
+    by_id = {one.memory.id: one for one in shown}
+    return {
+        id_: one.hit
+        for one in shown
+        for id_ in one.older
+        if id_ in by_id and (one.hit.similarity or 0.0) >= (by_id[id_].hit.similarity or 0.0) - LESS
+    }
 
 
 def _source(hit: Hit, about: str, question: Memory | None) -> Source:

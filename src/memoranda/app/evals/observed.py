@@ -65,9 +65,8 @@ def message_of(memory: NewMemory, user_id: str | None | msgspec.UnsetType = msgs
     )
 
 
-async def embed_pending(core: Core) -> None:
-    """Make all pending embeddings."""
-    tenant = Subject().tenant_id
+async def embed_pending(core: Core, tenant: str = Subject().tenant_id) -> None:
+    """Make all pending embeddings of a tenant."""
     while rows := await core.threads.run(core.store.pending_rows, tenant, core.store.space, ROWS):
         await core.ingest.embed_pending(rows, tenant, reuse=True)
 

@@ -41,6 +41,7 @@ app.command("abstention")(measures.abstention_command)
 app.command("answers")(measures.answers_command)
 app.command("contexts")(measures.contexts_command)
 app.command("facts")(measures.facts_command)
+app.command("current")(measures.current_command)
 app.command("own")(own)
 
 

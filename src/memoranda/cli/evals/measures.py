@@ -1,4 +1,4 @@
-"""Commands of `memoranda eval` that measure more than a search: freshness, abstention, answers, contexts, facts."""
+"""Commands of `memoranda eval` that measure more than a search: freshness, contexts, answers, facts and more."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated, TypeVar
 import msgspec
 import typer
 
-from memoranda.app.evals import abstention, answers, contexts, facts, freshness, locomo
+from memoranda.app.evals import abstention, answers, contexts, current, facts, freshness, locomo
 from memoranda.app.evals.observed import Derived
 from memoranda.cli.evals.options import (
     DataOption,
@@ -25,6 +25,7 @@ from memoranda.cli.evals.terminal import (
     show_abstention,
     show_answers,
     show_contexts,
+    show_current,
     show_facts,
     show_freshness,
     shown_progress,
@@ -157,6 +158,24 @@ def facts_command(
     with shown_progress() as progress:
         result = asyncio.run(facts.measure(path, cases, progress))
     _print(result, show_facts, json)
+
+
+def current_command(
+    file: Annotated[
+        Path | None, typer.Argument(help="A YAML file like the bundled one; without, the bundled set.")
+    ] = None,
+    budget: Annotated[int, typer.Option("--budget", min=1, help="Tokens of each context.")] = 2_000,
+    embedder: EmbedderOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Measure whether contexts have what holds where things have changed, and in which place."""
+    path = current.BUNDLED if file is None else file
+    cases = current.read(path)
+    with shown_progress() as progress:
+        result = asyncio.run(
+            current.measure(path, cases, embedder=embedder, budget=budget, progress=progress)
+        )
+    _print(result, show_current, json)
 
 
 def _print(result: T, show: Callable[[T], None], json: bool) -> None:

@@ -14,6 +14,7 @@ from memoranda.app.evals import report
 from memoranda.app.evals.abstention import Abstention
 from memoranda.app.evals.answers import AnswerReport
 from memoranda.app.evals.contexts import ContextRecall, ContextReport
+from memoranda.app.evals.current import CurrentReport
 from memoranda.app.evals.dataset import Dataset
 from memoranda.app.evals.facts import FactReport
 from memoranda.app.evals.freshness import Freshness
@@ -122,6 +123,23 @@ def show_facts(result: FactReport) -> None:
         )
     for line in result.wrong:
         console.print(f"wrong: {line}", markup=False, highlight=False)
+
+
+def show_current(result: CurrentReport) -> None:
+    """Print how current the contexts of each conversation are, and the questions on which they are not."""
+    title = f"{result.dataset}, {result.model}, contexts of {result.budget} tokens"
+    table = Table(title=title, title_justify="left")
+    for column in ("case", "questions", "current", "first", "search@1", "tokens", "facts", "stale"):
+        table.add_column(column, justify="left" if column == "case" else "right")
+    for case in result.cases:
+        shares = [f"{share:.3f}" for share in (case.current, case.first, case.search_first)]
+        counts = [f"{case.tokens:.0f}", str(case.facts), str(case.stale)]
+        table.add_row(case.case, str(case.questions), *shares, *counts)
+    console = Console(width=None if Console().is_terminal else PLAIN_WIDTH)
+    console.print(table)
+    for case in result.cases:
+        for line in case.wrong:
+            console.print(f"{case.case}, {line}", markup=False, highlight=False)
 
 
 def show_abstention(results: Sequence[Abstention]) -> None:

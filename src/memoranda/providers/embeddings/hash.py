@@ -30,7 +30,7 @@ class HashEmbedder(ThreadedEmbedder):
 
     slice_chars = 65_536
     max_tokens = MAX_TOKENS
-    calibration = Calibration()
+    calibration = Calibration(same=0.41, center=())
 
     def __init__(self, dim: int, threads: int) -> None:
         super().__init__(threads)
