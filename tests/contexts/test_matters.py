@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -116,3 +117,22 @@ def test_a_context_marks_what_is_latest(rc: Any) -> None:
         "- [1] [10 May 2026, latest] Mara: My desk is on the fifth floor of the library.",
         "- [2] [02 May 2026] Mara: My desk is on the third floor of the library.",
     ]
+
+
+@pytest.mark.rows_in("sqlite")
+def test_what_is_not_stored_yet_is_put_together_too(home: Any) -> None:
+    """Vectors that a search makes are stored in the background, here behind a write that does not end."""
+    held = Event()
+    with home.open(embedder={"url": "hash:256"}, jobs={"workers": 0}) as rc:
+        for day, floor in ((1, "third"), (9, "fifth")):
+            said = {"content": f"My desk is on the {floor} floor of the library.", "user_id": "mara"}
+            rc.observe([said | {"occurred_at": MAY + timedelta(days=day)}], channel_id="work")
+        writing = rc.inner.core.store.db.write(lambda _: held.wait(30))
+        try:
+            pieces = rc.context("On which floor is the desk?", scopes=["channel:work"]).pieces
+        finally:
+            held.set()
+        writing.result()
+    first, second = [piece.text for piece in pieces if piece.part == "memories"]
+    assert "10 May 2026, latest" in first
+    assert "02 May 2026]" in second

@@ -37,7 +37,8 @@ class Ended(msgspec.Struct, frozen=True):
 
 class Chosen(msgspec.Struct):
     """A memory for a context, with the parts of its score. `weak` if nothing relates it to the question. `older` are
-    the ids of others about the same thing of which it is the newest, `replaces` the hits of those left out for it."""
+    the ids of older ones about the same thing, `latest` says that it is the newest of these, `replaces` are the hits of
+    those left out for it."""
 
     hit: Hit
     terms: frozenset[str]
@@ -45,6 +46,7 @@ class Chosen(msgspec.Struct):
     scores: dict[str, float]
     weak: bool = False
     older: tuple[str, ...] = ()
+    latest: bool = False
     ended: Ended | None = None
     replaces: list[Hit] = []
 
@@ -52,11 +54,6 @@ class Chosen(msgspec.Struct):
     def memory(self) -> Memory:
         """The memory."""
         return self.hit.memory
-
-    @property
-    def latest(self) -> bool:
-        """True if it is the newest of several about the same thing."""
-        return bool(self.older)
 
     @property
     def ranking(self) -> Hit:
@@ -90,12 +87,14 @@ def part_of(memory: Memory) -> PartName:
 
 
 def candidates(hits: Iterable[Hit]) -> list[Chosen]:
-    """Return hits as candidates, with the parts of their scores; the first of two hits of one memory."""
+    """Return hits as candidates, with the parts of their scores; the first of two hits of one memory. A context has a
+    newer memory beside the older one, and scores it as if it superseded none."""
     by_id: dict[str, Chosen] = {}
     for hit in hits:
         if hit.memory.id not in by_id:
-            words = frozenset(terms(hit.memory.content))
-            by_id[hit.memory.id] = Chosen(hit, words, hit.score, parts_of(hit))
+            words, parts = frozenset(terms(hit.memory.content)), parts_of(hit)
+            score = round(hit.score / parts.get("newer", 1.0), 6)
+            by_id[hit.memory.id] = Chosen(hit, words, score, parts)
     return list(by_id.values())
 
 

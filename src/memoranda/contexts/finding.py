@@ -319,9 +319,13 @@ class Finding:
             row.seq: id_
             for id_, row in store.by_id(tenant, [candidate.memory.id for candidate in candidates]).items()
         }
+        unstored = self._core.ingest.unstored
+        made = {
+            id_: vector for seq, id_ in ids.items() if (vector := unstored.get((tenant, seq))) is not None
+        }
         key = [tenant, store.space, compact_json(list(ids))]
         rows = store.db.read(lambda c: c.all("part_vectors", key), tenant)
-        return {ids[seq]: np.frombuffer(blob, dtype="<f4") for seq, blob in rows}
+        return made | {ids[seq]: np.frombuffer(blob, dtype="<f4") for seq, blob in rows}
 
     def _widened(self, asked: ContextQuery, memories: Sequence[Chosen], ids: set[str]) -> list[Window]:
         if not asked.neighbours:

@@ -66,9 +66,10 @@ def together(
 
 def _in_order(group: list[Chosen]) -> list[Chosen]:
     group.sort(key=lambda candidate: since(candidate.memory), reverse=True)
-    newest = group[0]
-    if since(newest.memory) > since(group[-1].memory):
-        newest.older = tuple(other.memory.id for other in group[1:])
+    for candidate in group:
+        began = since(candidate.memory)
+        candidate.older = tuple(other.memory.id for other in group if since(other.memory) < began)
+    group[0].latest = bool(group[0].older)
     return group
 
 

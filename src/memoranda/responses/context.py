@@ -15,6 +15,7 @@ from memoranda.contexts.assembly import Assembled, Piece, assemble
 from memoranda.contexts.choosing import Chosen
 from memoranda.contexts.composing import HEADINGS, evidence_in, evidence_of, remembered_entries
 from memoranda.contexts.finding import Finding, Found
+from memoranda.contexts.telling import since
 from memoranda.contexts.values import ContextQuery, Said
 from memoranda.errors import InvalidInput
 from memoranda.memories.memories import Memories
@@ -223,11 +224,16 @@ def system_prompt(
         if one.ended and one.ended.successor in used
     }
     newer = _newer([one for entry in shown for one in entry.found])
+    asked = frozenset(query_terms(retrieved.question))
     hits: dict[str, Hit] = {}
     for hit in retrieved.hits:
         if hit.memory.id in used:
             latest = newer.get(hit.memory.id, hit)
             hits.setdefault(latest.memory.id, latest)
+            if latest.score > hit.score and asked & term_set(hit.memory.content) <= term_set(
+                latest.memory.content
+            ):
+                replaced.setdefault(hit.memory.id, (latest.memory.id, hit.memory.content))
             hits.setdefault(hit.memory.id, hit)
     about: dict[str, str] = {}
     for successor, ended in replaced.values():
@@ -246,12 +252,12 @@ async def count_used(turn: Turn, extension: dict[str, Any]) -> None:
 
 
 def _newer(shown: Sequence[Chosen]) -> dict[str, Hit]:
-    """Return the newest memory about the same thing, by the ids of older ones, where it is about as similar to the
-    question as they are: an answer quotes it first."""
+    """Return the newest memory about the same thing that is about as similar to the question, by the ids of older ones:
+    an answer quotes it first."""
     by_id = {one.memory.id: one for one in shown}
     return {
         id_: one.hit
-        for one in shown
+        for one in sorted(shown, key=lambda one: since(one.memory))
         for id_ in one.older
         if id_ in by_id and (one.hit.similarity or 0.0) >= (by_id[id_].hit.similarity or 0.0) - LESS
     }

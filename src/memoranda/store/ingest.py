@@ -46,6 +46,9 @@ class Ingest:
         self.threads = threads
         self.bounds = bounds
         self.ledger = ledger
+        self.unstored: dict[tuple[str, int], NDArray[np.float32]] = {}
+        """The vectors of first windows that are being stored, by tenant and seq: who reads these first, and stored
+        vectors after, misses none."""
 
     def drafts(self, subject: Subject, items: Sequence[NewMemory]) -> list[Draft]:
         """Return the rows that the items ask for, with the vectors that came with them.
@@ -246,7 +249,20 @@ class Ingest:
 
     def store_later(self, tenant: str, drafts: Sequence[Draft]) -> None:
         """Store the vectors of drafts of pending rows, without waiting for it."""
-        self.store.settle(tenant, _settled(drafts), self.embedder.model).add_done_callback(_report)
+        made = {
+            (tenant, draft.row.seq): draft.parts[0].vector
+            for draft in drafts
+            if draft.parts and draft.parts[0].vector is not None
+        }
+        self.unstored.update(made)
+
+        def stored(outcome: Future[int]) -> None:
+            for key, vector in made.items():
+                if self.unstored.get(key) is vector:
+                    del self.unstored[key]
+            _report(outcome)
+
+        self.store.settle(tenant, _settled(drafts), self.embedder.model).add_done_callback(stored)
 
     async def _embedded(
         self, tenant: str, rows: Sequence[Record], purpose: str, *, reuse: bool, embedder: Embedder

@@ -28,7 +28,7 @@ def said(
 ) -> Candidate:
     metadata = "{}" if role else f'{{"speaker": "{who}"}}'
     at = START + int(minute * MINUTE)
-    return Candidate(seq, "message", session, "c", role, at, at, None, 0, metadata, text, before, after)
+    return Candidate(seq, "message", session, "c", role, at, at, None, 0, metadata, text, None, before, after)
 
 
 def of(

@@ -103,7 +103,7 @@ _VISIBLE = regex(r"[^\n]")
 class Sentence(msgspec.Struct, frozen=True):
     """A sentence of `source`, or a `row` of a table in it, at its place among all. `above` are the terms of the heading
     over it, `title` those of the source's name and of the heading of level 1 that it begins with, `about` those of what
-    the source took the place of; `heading` is one over it that has a number."""
+    the source took the place of and has not itself; `heading` is one over it that has a number."""
 
     source: Source
     place: int
@@ -182,7 +182,8 @@ def _asks(sentence: Sentence) -> bool:
 
 def _rivals(best: Sentence, others: Sequence[Sentence], wanted: set[str]) -> list[Sentence]:
     """Return the first sentence of another source that has the same words of the question, those of its title too, and
-    other numbers: the two may contradict each other. A summary does not contradict a fact, which is kept up to date."""
+    other numbers: the two may contradict each other. A summary does not contradict a fact, which is kept up to date,
+    nor does a sentence contradict what it repeats."""
     numbers = set(_DIGITS.findall(best.text))
     words = wanted & {*best.terms, *best.title}
     return [
@@ -190,6 +191,7 @@ def _rivals(best: Sentence, others: Sequence[Sentence], wanted: set[str]) -> lis
         for each in others
         if each.source is not best.source
         and not (best.source.form == "fact" and each.source.form == "summary")
+        and not set(best.terms) <= set(each.terms)
         and wanted.intersection(each.terms)
         and wanted & {*each.terms, *each.title} == words
         and numbers
@@ -217,7 +219,7 @@ def _sentences(sources: Sequence[Source], numbered: bool) -> list[Sentence]:
         weight = EACH_SOURCE**number * (1 if number else FIRST_SOURCE)
         named = _TITLE.match(source.text)
         title = term_set(f"{source.title} {named[1] if named else ''}")
-        about = term_set(f"{source.about}\n{source.question}")
+        about = term_set(f"{source.about}\n{source.question}") - term_set(source.text)
         above, heading = frozenset[str](), ""
         text = without_sources(source.text, source.title) if source.kind == "memory" else source.text
         for part, whole in _parts(text, source.columns):

@@ -49,6 +49,7 @@ class Candidate(NamedTuple):
     importance: int
     metadata: str
     content: str
+    user_id: str | None
     before: int | None
     after: int | None
 

@@ -135,6 +135,13 @@ def squashed(scores: Floats) -> Floats:
     return squashed_scores
 
 
+def unsquashed(scores: Floats) -> Floats:
+    """Return the scores of which these are the `squashed` ones."""
+    inside = np.clip(scores, 1e-4, 1.0 - 1e-4)
+    sums: Floats = 0.5 + np.log(inside / (1.0 - inside)) / STEEPNESS
+    return sums
+
+
 def load(path: str | Path, key: str = "search.rerank_weights") -> dict[str, Weights]:
     """Return the presets, with those of a file replaced: JSON or YAML as `memoranda eval fit` writes it, `{style:
     {weights: {feature: number}, means: {feature: number}}}`.

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from memoranda.clock import micros
 from memoranda.filters import any_of
+from memoranda.providers.embeddings.base import Calibration
 from memoranda.storage.sql.base import Connection, Database
+from memoranda.store.retrieval import superseding
 from memoranda.store.retrieval.candidates import Target
 from memoranda.store.retrieval.fusion import (
     COVERED_PENALTY,
@@ -31,8 +33,17 @@ from memoranda.store.retrieval.rerank_features import (
     speakers,
     style_of,
 )
-from memoranda.store.retrieval.rerank_weights import FEATURES, PRESETS, STEEPNESS, Weights, bounded, squashed
+from memoranda.store.retrieval.rerank_weights import (
+    FEATURES,
+    PRESETS,
+    STEEPNESS,
+    Weights,
+    bounded,
+    squashed,
+    unsquashed,
+)
 from memoranda.text.cover import coverage, rarity
+from memoranda.text.json import compact_json
 from memoranda.text.terms import query_terms
 
 DEPTH = 100
@@ -92,20 +103,28 @@ class _Rows(msgspec.Struct):
         return [i for i, row in enumerate(self.rows) if row is not None and row.kind == "message"]
 
 
-def rescored(
-    db: Database,
-    tenant: str,
-    question: str,
-    now: datetime,
-    targets: Sequence[Target],
-    ranked: Ranking,
-    how: How,
-) -> tuple[Ranking, Stage | None]:
+class Asked(msgspec.Struct, frozen=True):
+    """A question to a tenant's rows that pass one of `targets`; ages and times are relative to `now`. `vector` (dim,)
+    is the question in the space of vectors `space`, None where it has none; `fresh` are the vectors (windows, dim), by
+    seq, of rows that have no stored ones yet."""
+
+    tenant: str
+    question: str
+    now: datetime
+    targets: Sequence[Target]
+    vector: NDArray[np.float32] | None
+    space: int
+    calibration: Calibration
+    fresh: Mapping[int, NDArray[np.float32]] = {}
+
+
+def rescored(db: Database, asked: Asked, ranked: Ranking, how: How) -> tuple[Ranking, Stage | None]:
     """Return the ranking after the second stage, and the stage; the unchanged ranking and None if it changes no
-    candidate. Ages and times are relative to `now`."""
+    candidate."""
     if how.idle or not len(ranked):
         return ranked, None
-    looked = _looked(db, tenant, ranked.seqs[:DEPTH].tolist(), targets, how)
+    question, now = asked.question, asked.now
+    looked = _looked(db, asked.tenant, ranked.seqs[:DEPTH].tolist(), asked.targets, how)
     plain = ranked.fused / np.where(ranked.scope_weights > 0, ranked.scope_weights, 1.0)
     if how.rerank == "sessions":
         scores, added, penalties = _merged(question, now, plain, looked)
@@ -117,10 +136,39 @@ def rescored(
     if aged is not None:
         stage = Stage(stage.preset, stage.added, (*stage.factors, how.recency))
         penalties = np.column_stack([penalties, aged])
+    scores = scores * penalties.prod(axis=1) * ranked.scope_weights
+    if how.rerank not in ("sessions", "off"):
+        newer = _superseding(db, asked, looked, scores, stage)
+        if newer is not None:
+            stage = Stage(stage.preset, stage.added, (*stage.factors, "newer"))
+            penalties = np.column_stack([penalties, newer])
+            scores = scores * newer
     if not stage.added and not stage.factors:
         return ranked, None
-    scores = scores * penalties.prod(axis=1) * ranked.scope_weights
     return reordered(ranked, scores / max(1.0, float(scores.max())), added, penalties), stage
+
+
+def _superseding(db: Database, asked: Asked, looked: _Rows, scores: Floats, stage: Stage) -> Floats | None:
+    """Return the factors (n,) by which memories that supersede others rise from the scores of a stage; None if none
+    does."""
+    if asked.vector is None or asked.calibration.center is None:
+        return None
+    first = np.argsort(-scores[: len(looked.rows)], kind="stable")[: superseding.DEPTH]
+    rows = [looked.rows[i] for i in first]
+    if sum(row is not None for row in rows) < 2:
+        return None
+    key = [asked.tenant, asked.space, compact_json([row.seq for row in rows if row is not None])]
+    stored = db.read(lambda c: c.all("part_vectors", key), asked.tenant, late=True)
+    vectors = {seq: windows[0] for seq, windows in asked.fresh.items()}
+    vectors |= {seq: np.frombuffer(blob, dtype="<f4") for seq, blob in stored}
+    placed = unsquashed(scores[first]) if stage.added else scores[first]
+    found = superseding.pairs(asked.question, asked.vector, rows, vectors, placed, asked.calibration)
+    risen = superseding.lifted(scores[first], found)
+    if (risen == scores[first]).all():
+        return None
+    factors = np.ones(len(scores))
+    factors[first] = risen / np.maximum(scores[first], 1e-12)
+    return factors
 
 
 def _looked(db: Database, tenant: str, seqs: list[int], targets: Sequence[Target], how: How) -> _Rows:

@@ -27,7 +27,7 @@ from memoranda.store.retrieval.candidates import Candidates, Target
 from memoranda.store.retrieval.evidence import FLOOR, LOOKED_AT, with_evidence
 from memoranda.store.retrieval.fusion import Ranking, followed_by, fuse, rank_of
 from memoranda.store.retrieval.pending import Fresh, Pending, Waiting
-from memoranda.store.retrieval.reranking import How, Stage, rescored
+from memoranda.store.retrieval.reranking import Asked, How, Stage, rescored
 from memoranda.store.rows import Record, attributes, fetch, to_memory
 from memoranda.store.store import Store
 from memoranda.text.highlights import highlights
@@ -156,7 +156,9 @@ class Recall:
         ranked, stage = self._fused(candidates, weights), None
         if second is not None:
             now = query.as_of or moment(now_micros())
-            ranked, stage = rescored(self.store.db, tenant, query.query, now, targets, ranked, second)
+            made = {} if fresh is None else fresh.vectors
+            asked = Asked(tenant, query.query, now, targets, vector, live.space, self.calibration, made)
+            ranked, stage = rescored(self.store.db, asked, ranked, second)
         floor = self._floor(threshold, query, candidates)
         ranked = _above(ranked, floor).first(depth)
         first = len(ranked)
