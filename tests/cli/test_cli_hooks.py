@@ -189,9 +189,11 @@ def test_a_prompt_is_told_that_memories_probably_do_not_answer(server: Process, 
     stop = {"session_id": "dora", "transcript_path": str(path), "hook_event_name": "Stop"}
     hook("stop", server.folder, "--user", "dora", **stop)
     asked = {"session_id": "six", "hook_event_name": "UserPromptSubmit"}
-    other = within(server.folder, "--user", "dora", **asked, prompt="Who painted the tower of Babel?")
+    other = within(server.folder, "--user", "dora", **asked, prompt="Are the roses watered by E0917?")
     assert "roses" in other
-    assert other.endswith(f"\n\n{UNREMEMBERED}")
+    assert other.endswith(f"\n\n{UNREMEMBERED} Not mentioned: E0917.")
+    babel = asked | {"prompt": "Who painted the tower of Babel?"}
+    assert hook("prompt", server.folder, "--user", "dora", **babel) is None
     same = within(server.folder, "--user", "dora", **asked, prompt="When are the roses watered?")
     assert "in the evening" in same
     assert UNREMEMBERED not in same

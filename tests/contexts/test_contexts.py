@@ -302,7 +302,7 @@ def test_what_is_there_often_does_not_hide_the_rest(garden: Any) -> None:
     text = "Where the old bridge with lanterns is"
     garden.memories.add_many([f"{text}{'.' * n}" for n in range(30)])
     others = garden.memories.add_many(["The bridge guard is called Otto", "Lanterns burn oil"])
-    made = garden.context(QUESTION, limit=3)
+    made = garden.context(QUESTION, limit=3, threshold=0.0)
     assert set(told(made, "memories")) > {one.memory.id for one in others}
     assert len([one for one in made.left_out if one.why == "duplicate"]) == 29
 

@@ -70,6 +70,29 @@ def test_a_model_cannot_confirm_for_the_user(desk: Any) -> None:
     assert there(desk, dog)
 
 
+def test_only_what_the_user_has_named_is_deleted(desk: Any) -> None:
+    """Whatever the model asks for: it may have read that everything is to go."""
+    dog = kept(desk, "Ada has a dog called Rex", user_id="ada")
+    vet = kept(desk, "The dog sees the vet on Monday", user_id="ada", kind="fact")
+    bike = kept(desk, "Ada rides a red bicycle", user_id="ada")
+    ada = desk.by("ada")
+    desk.script(call(query="dog"), call(query="bicycle"), {"text": "Which of these?"})
+    first = desk.create("Forget something, please", by=ada, tools=TOOLS)
+    desk.script(call(ids=[dog, vet, bike], confirmed=True), {"text": "Which?"})
+    bare = desk.create("Yes", by=ada, tools=TOOLS, previous_response_id=first.id)
+    assert "the user has not named them" in outputs(bare)[0]
+    assert all(there(desk, id_) for id_ in (dog, vet, bike))
+    desk.script(call(ids=[dog, vet, bike], confirmed=True), {"text": "Done."})
+    done = desk.create("The one about the bicycle", by=ada, tools=TOOLS, previous_response_id=first.id)
+    assert outputs(done)[0].startswith("Deleted for good: 1 memories")
+    assert "the user has not named them" in outputs(done)[0]
+    assert [there(desk, id_) for id_ in (dog, vet, bike)] == [True, True, False]
+    desk.script(call(ids=[dog, vet], confirmed=True), {"text": "Done."})
+    by_id = desk.create(f"Now {vet}", by=ada, tools=TOOLS, previous_response_id=done.id)
+    assert outputs(by_id)[0].startswith("Deleted for good: 1 memories")
+    assert [there(desk, id_) for id_ in (dog, vet)] == [True, False]
+
+
 def test_the_answer_about_what_is_forgotten_is_not_remembered(desk: Any) -> None:
     """It names the memories once more, before and after they are deleted."""
     dog = kept(desk, "Ada has a dog called Rex", user_id="ada")

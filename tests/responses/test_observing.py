@@ -153,3 +153,28 @@ def test_a_response_says_that_its_messages_are_not_logged(desk: Any, background:
     stored = desk.ended(made.id) if background else desk.run(desk.responses.get(made.id))
     assert "messages" in stored.extensions["degraded"]
     assert words(desk, "kettle") == []
+
+
+def test_quotes_are_in_the_log_and_never_found(home: Any) -> None:
+    with home.empty(embedder={"url": "hash:64"}) as r:
+        r.memories.add("The kettle is green and stands by the stove.")
+        made = r.responses.create("Which colour is the kettle?")
+        assert "green" in str(made.output)
+        assert [one.role for one in r.sessions.messages(made.id).data] == ["user", "assistant"]
+        found = r.memories.search("kettle", mode="words", scopes=["all"]).results
+        assert sorted(hit.memory.content for hit in found) == [
+            "The kettle is green and stands by the stove.",
+            "Which colour is the kettle?",
+        ]
+
+
+def test_without_memory_nothing_is_looked_up_or_kept(desk: Any) -> None:
+    desk.script(ECHO)
+    first = desk.create("the kettle is green", memory=False)
+    second = desk.create("and the pan is red", memory=False, previous_response_id=first.id, background=True)
+    desk.ended(second.id)
+    assert words(desk, "kettle") == words(desk, "pan") == []
+    assert desk.rc.sessions_as(Subject(tenant_id=desk.tenant)).list().data == []
+    desk.create("what is red?", previous_response_id=second.id, memory=MemoryUse(retrieval=False))
+    assert sorted(words(desk, "red")) == ["what is red?", "you said: what is red?"]
+    assert desk.model.asked[-1].messages[0]["content"] == "the kettle is green", "the chain goes on"

@@ -627,11 +627,11 @@ def test_a_passage_with_the_words_of_the_question_is_given_below_the_floor(desk:
     assert desk.use(strict, turn, query="Is the lift out of order?").sources == []
 
 
-def test_a_memory_with_the_words_of_the_question_is_found_below_the_floor(desk: Desk) -> None:
+def test_a_memory_with_the_words_of_the_question_is_found_without_a_floor(desk: Desk) -> None:
     for text in ("swordfish once", "the lift is out of order since noon", "sharks", "whales", "eels"):
         remembered(desk, text, session_id="chain1")
-    turn = desk.turn(settings=Responses(memory_min_score=1.0))
+    turn = desk.turn(settings=Responses())
     tool = made(type="memory_search")
     texts = [source.text for source in desk.use(tool, turn, query="Is the lift out of order?").sources]
     assert texts == ["the lift is out of order since noon"]
-    assert len(desk.use(tool, turn, query="giraffes").sources) == 3
+    assert desk.use(tool, turn, query="giraffes").sources == []

@@ -219,7 +219,7 @@ class Responses(Section, frozen=True, kw_only=True):
     tool_timeout: Seconds = 30.0
     memory: bool = True
     memory_results: Count = 10
-    memory_min_score: Unit = 0.6
+    memory_min_score: Unit | None = None
     memory_tokens: Count = 2_000
     memory_forget: Literal["confirmed", "immediately"] = "confirmed"
     file_results: Count = 10

@@ -248,6 +248,20 @@ def not_present(
     return remaining, gone
 
 
+def without_summary_of(
+    candidates: Sequence[Chosen], session_id: str | None
+) -> tuple[list[Chosen], list[LeftOut]]:
+    """Return the candidates without the stored summary of a session, which is in the prompt already, and that."""
+    own = [
+        candidate
+        for candidate in candidates
+        if candidate.memory.kind == "session_summary" and candidate.memory.session_id == session_id
+    ]
+    if session_id is None or not own:
+        return list(candidates), []
+    return [one for one in candidates if one not in own], [left(one, "present") for one in own]
+
+
 def _rests(fact: Memory, excluded: AbstractSet[str]) -> bool:
     """Return True if all messages that a fact was extracted from are excluded; its other sources are responses."""
     messages = {ref for ref in fact.source_refs if not ref.startswith("resp_")}

@@ -33,9 +33,10 @@ from memoranda.contexts.values import (
     LeftOut,
     Said,
 )
-from memoranda.store.retrieval.evidence import Evidence, Result, evidence, unrelated
+from memoranda.store.retrieval.evidence import LOOKED_AT, Evidence, Result, evidence, unrelated
 from memoranda.store.rows import memory_speaker
 from memoranda.text import prompts
+from memoranda.text.cover import uncovered
 from memoranda.text.instructions import is_standing
 from memoranda.text.terms import query_terms, term_set, terms
 from memoranda.types import Explanation
@@ -91,23 +92,23 @@ class Draft(msgspec.Struct):
 
 def composed(asked: ContextQuery, results: Found, count: Count, snippet: int) -> tuple[Context, list[str]]:
     """Return the context for a question from search results, at most `asked.budget` tokens as one text, and the ids of
-    the memories in it. If the context is not likely to answer, it says so where tokens are left for that. `snippet`
-    is how many characters of a summary are used."""
+    the memories in it. If neither what was retrieved nor the recent messages are likely to answer, it says so.
+    `snippet` is how many characters of a summary are used."""
     count = once(count)
     given, gone = _given(asked)
     base = [*given, *_documents(asked.query, results)]
-    budget = asked.budget
-    for _ in range(TRIES):
-        draft = _draft(asked, results, base, budget, count, snippet)
-        texts = draft.assembled.texts
-        if (spent := _whole(texts, draft.assembled, count)) <= asked.budget:
-            break
-        budget -= spent - asked.budget  # the separators between the parts
+    draft = _fitted(asked, results, base, 0, count, snippet)
+    said = [entry.said for entry, _ in draft.placed() if entry.said is not None]
     shown = evidence_of(asked.query, [entry for entry, _ in draft.placed()], results)
-    if shown.level == "none":
-        doubtful = _doubtful(texts)
-        if (more := _whole(doubtful, draft.assembled, count)) <= asked.budget:
-            texts, spent = doubtful, more
+    texts = draft.assembled.texts
+    if shown.level == "none" and not answered(asked.query, said):
+        doubtful = _doubtful(asked.query, draft, said)
+        room = count("".join(doubtful.values())) - count("".join(texts.values())) + 2
+        if _whole(doubtful, draft.assembled, count) > asked.budget:
+            draft = _fitted(asked, results, base, room, count, snippet)
+            doubtful = _doubtful(asked.query, draft, said)
+        texts = doubtful
+    spent = _whole(texts, draft.assembled, count)
     context = Context(
         query=results.query,
         text="\n\n".join(texts.values()),
@@ -128,6 +129,31 @@ def composed(asked: ContextQuery, results: Found, count: Count, snippet: int) ->
     return context, draft.used()
 
 
+def _fitted(
+    asked: ContextQuery, results: Found, base: Sequence[Entry], room: int, count: Count, snippet: int
+) -> Draft:
+    """Return the pieces in the budget, less the tokens that are kept as `room`."""
+    budget = most = asked.budget - room
+    for _ in range(TRIES):
+        draft = _draft(asked, results, base, budget, count, snippet)
+        if (spent := _whole(draft.assembled.texts, draft.assembled, count)) <= most:
+            break
+        budget -= spent - most  # the separators between the parts
+    return draft
+
+
+def answered(question: str, said: Iterable[Said]) -> bool:
+    """Return True if messages of users may answer a question."""
+    texts = [Result(one.content, one.name, None) for one in said if one.role == "user"]
+    return bool(texts) and evidence(question, texts[-LOOKED_AT:]).level != "none"
+
+
+def missing(question: str, entries: Iterable[Entry], said: Iterable[Said]) -> list[str]:
+    """Return the words of a question that none of the retrieved pieces and messages have."""
+    texts = [entry.piece.text for entry in entries if entry.piece.part in FOUND]
+    return uncovered(question, [*texts, *(one.content for one in said)])
+
+
 def evidence_of(question: str, entries: Iterable[Entry], results: Found) -> Evidence:
     """Return the evidence of the memories and summaries among some pieces of these results, or of the chunks, whichever
     is greater."""
@@ -142,11 +168,6 @@ def evidence_of(question: str, entries: Iterable[Entry], results: Found) -> Evid
         evidence(question, chunks),
         key=lambda item: item.probability,
     )
-
-
-def evidence_in(question: str, results: Found) -> Evidence:
-    """Return the evidence of all memories and summaries of these results."""
-    return _remembered_evidence(question, results.candidates, results)
 
 
 def _remembered_evidence(question: str, found: Iterable[Chosen], results: Found) -> Evidence:
@@ -169,12 +190,14 @@ def _whole(texts: Mapping[Part, str], assembled: Assembled, count: Count) -> int
     return summed(list(texts.values()), "\n\n", lambda text: known[text] if text in known else count(text))
 
 
-def _doubtful(texts: Mapping[Part, str]) -> dict[Part, str]:
+def _doubtful(question: str, draft: Draft, said: Sequence[Said]) -> dict[Part, str]:
     """Return the texts of the parts with a sentence behind what was retrieved, which probably does not answer."""
+    texts = draft.assembled.texts
     retrieved = [part for part in texts if part in FOUND]
     if not retrieved:
         return dict(texts)
-    sentence = prompts.UNANSWERED if "documents" in retrieved else prompts.UNREMEMBERED
+    words = missing(question, [entry for entry, _ in draft.placed()], said)
+    sentence = prompts.unanswered(words) if "documents" in retrieved else prompts.unremembered(words)
     return {**texts, retrieved[-1]: f"{texts[retrieved[-1]]}\n\n{sentence}"}
 
 

@@ -9,12 +9,10 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import msgspec
-import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from memoranda.clock import micros
-from memoranda.contexts import choosing, matters
+from memoranda.contexts import choosing, matters, relevance
 from memoranda.contexts.assembly import once, semantic_query
 from memoranda.contexts.choosing import Chosen
 from memoranda.contexts.ended import note_ended
@@ -28,11 +26,11 @@ from memoranda.knowledge.passages import distinct, search_limit
 from memoranda.knowledge.search import Searching
 from memoranda.knowledge.values import Passage, PassageQuery, Passages
 from memoranda.memories.memories import Memories
+from memoranda.memories.vectors import stored_vectors
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.retrieval.search import ModelChanged
 from memoranda.text import tokens
-from memoranda.text.json import compact_json
 from memoranda.types import DEFAULT_KINDS, Hit, Query, SearchResult, Subject
 
 T = TypeVar("T")
@@ -53,13 +51,15 @@ FIELDS = {
 
 class Found(msgspec.Struct):
     """The results for a question: memories with their neighbouring messages, summaries, chunks, each best first.
-    `searched` is how many memories and summaries there were to compare, None: many."""
+    `irrelevant` is how many were left out as not relevant, `searched` how many memories and summaries there were to
+    compare, None: many."""
 
     query: str
     memories: list[Window] = msgspec.field(default_factory=list)
     sessions: list[Chosen] = msgspec.field(default_factory=list)
     passages: list[Passage] = msgspec.field(default_factory=list)
     left_out: list[LeftOut] = msgspec.field(default_factory=list)
+    irrelevant: int = 0
     searched: int | None = None
     degraded: set[str] = msgspec.field(default_factory=set)
 
@@ -120,6 +120,7 @@ class Finding:
         answers = await self._answers(core, asked, query, together)
         results = await self._chosen(asked, query, answers, together)
         chosen = sum(len(window.found) for window in results.memories) + together * len(results.sessions)
+        chosen += results.irrelevant
         if chosen < limit_of(asked) and len(answers.memories) == _depth(asked, SPARE):
             deep = await self._memories(core, asked, query, _kinds(asked, together)[0], _depth(asked, DEEP))
             if isinstance(deep, SearchResult):
@@ -260,10 +261,17 @@ class Finding:
         )
         chosen, other = choosing.applicable(chosen, asked.query)
         results.left_out += again + other
+        if asked.summary:
+            chosen, own = choosing.without_summary_of(chosen, (self._places(asked) or {}).get("session"))
+            results.left_out += own
         if asked.distinct:
             for without in (choosing.distinct, lambda some: choosing.unrepeated(some, asked.query)):
                 chosen, twice = without(chosen)
                 results.left_out += twice
+        calibration = self._core.recall.calibration
+        vectors = stored_vectors(
+            self._core, self.subject.tenant_id, [candidate.memory.id for candidate in chosen]
+        )
         weights = self._core.config.search.kind_weights
         chosen = choosing.relevant_first(chosen, asked.query, weights)
         if asked.as_of is None:
@@ -271,16 +279,22 @@ class Finding:
             chosen = choosing.current_first(chosen)
         memories = [candidate for candidate in chosen if candidate.part == "memories"]
         sessions = [candidate for candidate in chosen if candidate.part == "sessions"]
+        if asked.threshold is None and not asked.diversity:
+            parts = [chosen] if together else [memories, sessions]  # the candidates of one search each
+            kept = self._relevant(asked.query, parts, vectors, answers.searched, results)
+            chosen, memories, sessions = (
+                [candidate for candidate in some if candidate.memory.id in kept]
+                for some in (chosen, memories, sessions)
+            )
         if together:
             best = {candidate.memory.id for candidate in chosen[: limit_of(asked)]}
             memories = [candidate for candidate in memories if candidate.memory.id in best]
             sessions = [candidate for candidate in sessions if candidate.memory.id in best]
         if asked.diversity:
-            vectors = self._vectors(memories)
             memories = choosing.varied(memories, vectors, limit_of(asked), asked.diversity)
         memories, sessions = memories[: limit_of(asked)], sessions[: self.most_sessions(asked)]
         if asked.as_of is None and not asked.diversity:
-            memories = matters.together(memories, self._vectors(memories), self._core.recall.calibration)
+            memories = matters.together(memories, vectors, calibration)
         if asked.merge and memories and sessions:
             now = asked.as_of or datetime.now(UTC)
             memories, sessions = choosing.reranked(memories, sessions, asked.query, now)
@@ -303,6 +317,23 @@ class Finding:
         ]
         results.left_out += _below(answers)
 
+    def _relevant(
+        self,
+        question: str,
+        parts: Sequence[Sequence[Chosen]],
+        vectors: matters.Vectors,
+        searched: int | None,
+        results: Found,
+    ) -> set[str]:
+        """Return the ids of the relevant candidates, and note the others in the results."""
+        kept: set[str] = set()
+        for part in parts:
+            some, other = relevance.relevant(part, question, vectors, self._core.recall.calibration, searched)
+            kept |= {candidate.memory.id for candidate in some}
+            results.left_out += other
+            results.irrelevant += len(other)
+        return kept
+
     def _standing(self, asked: ContextQuery) -> list[Chosen]:
         if not limit_of(asked):
             return []
@@ -311,21 +342,6 @@ class Finding:
             (scope[5:] for scope in asked.scopes or () if scope.startswith("user:")), self.subject.user_id
         )
         return standing(self._core, self.subject, asked, user)
-
-    def _vectors(self, candidates: Sequence[Chosen]) -> dict[str, NDArray[np.float32]]:
-        """Return the vectors of memories, by id."""
-        store, tenant = self._core.store, self.subject.tenant_id
-        ids = {
-            row.seq: id_
-            for id_, row in store.by_id(tenant, [candidate.memory.id for candidate in candidates]).items()
-        }
-        unstored = self._core.ingest.unstored
-        made = {
-            id_: vector for seq, id_ in ids.items() if (vector := unstored.get((tenant, seq))) is not None
-        }
-        key = [tenant, store.space, compact_json(list(ids))]
-        rows = store.db.read(lambda c: c.all("part_vectors", key), tenant)
-        return made | {ids[seq]: np.frombuffer(blob, dtype="<f4") for seq, blob in rows}
 
     def _widened(self, asked: ContextQuery, memories: Sequence[Chosen], ids: set[str]) -> list[Window]:
         if not asked.neighbours:
@@ -337,6 +353,19 @@ class Finding:
             return widened(c, self.subject, memories, reach)
 
         return self._core.store.db.read(read, self.subject.tenant_id)
+
+
+def relevant_hits(
+    core: Core, subject: Subject, question: str, found: SearchResult, *, topic: bool = False
+) -> list[Hit]:
+    """Return the hits of a search (explained, best first) that are relevant to the question, as a context has them; see
+    `relevance.relevant` for `topic`. Synchronous."""
+    candidates = choosing.candidates(found.results)
+    vectors = stored_vectors(core, subject.tenant_id, [candidate.memory.id for candidate in candidates])
+    kept, _ = relevance.relevant(
+        candidates, question, vectors, core.recall.calibration, found.searched, topic=topic
+    )
+    return [candidate.hit for candidate in kept]
 
 
 def _kinds(asked: ContextQuery, together: bool) -> tuple[list[str] | None, list[str]]:

@@ -12,6 +12,7 @@ from memoranda.clock import moment, moment_of
 from memoranda.contexts.assembly import shortened
 from memoranda.contexts.values import Citation
 from memoranda.knowledge.values import Passage
+from memoranda.sessions.values import UNNAMED
 from memoranda.store.rows import memory_speaker
 from memoranda.text.highlights import highlights
 from memoranda.text.instructions import is_standing
@@ -87,7 +88,7 @@ def memory_text(memory: Memory, until: datetime | None = None, *, latest: bool =
     the newest of several about the same thing, which has a date whatever its kind."""
     mark = LATEST if latest else ""
     if memory.kind == "message":
-        return spoken(memory_speaker(memory), memory.content, memory.occurred_at, until, mark)
+        return spoken(told_by(memory), memory.content, memory.occurred_at, until, mark)
     if memory.kind != "fact" or is_standing(memory):
         return f"[{memory.occurred_at.astimezone(UTC):%d %B %Y}{mark}] " * latest + line(memory.content)
     began, ended = since(memory), memory.invalid_at
@@ -95,6 +96,13 @@ def memory_text(memory: Memory, until: datetime | None = None, *, latest: bool =
         return f"[since {began.astimezone(UTC):%d %B %Y}{mark}] {line(memory.content)}"
     days = f"{began.astimezone(UTC):%d %B %Y} to {ended.astimezone(UTC):%d %B %Y}"
     return f"[{days}] {line(memory.content)}"
+
+
+def told_by(memory: Memory) -> str | None:
+    """Return the name of who said a message: the speaker; of a person without one the user, else the role."""
+    speaker = memory_speaker(memory)
+    unnamed = speaker == memory.role and (speaker or "user").lower() in UNNAMED
+    return memory.user_id if unnamed and memory.user_id else speaker
 
 
 def since(memory: Memory) -> datetime:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
 from datetime import timedelta
 from itertools import pairwise
 from typing import Any
@@ -13,7 +12,7 @@ import msgspec
 
 from memoranda.contexts.assembly import Assembled, Piece, assemble
 from memoranda.contexts.choosing import Chosen
-from memoranda.contexts.composing import HEADINGS, evidence_in, evidence_of, remembered_entries
+from memoranda.contexts.composing import HEADINGS, answered, evidence_of, missing, remembered_entries
 from memoranda.contexts.finding import Finding, Found
 from memoranda.contexts.telling import since
 from memoranda.contexts.values import ContextQuery, Said
@@ -23,17 +22,16 @@ from memoranda.providers.chat.base import Message, Source
 from memoranda.responses.history import Past
 from memoranda.responses.items import last_question, text_of
 from memoranda.responses.tools.base import Turn
-from memoranda.responses.tools.memory import NEAREST, acting, form_of, likely_hits, places, title_of
+from memoranda.responses.tools.memory import acting, form_of, places, title_of
 from memoranda.responses.turns import turns_of
 from memoranda.responses.values import Item
 from memoranda.store.retrieval.evidence import Evidence
 from memoranda.store.rows import memory_speaker
 from memoranda.text import prompts
-from memoranda.text.instructions import is_standing
 from memoranda.text.regex import regex
 from memoranda.text.statements import may_only_ask
 from memoranda.text.terms import query_terms, term_set
-from memoranda.types import MAX_LIMIT, Hit, Memory
+from memoranda.types import Hit, Memory
 
 SPEAKERS = ("user", "assistant")
 LESS = 0.1
@@ -47,10 +45,12 @@ _QUESTION_WORD = regex(
 
 
 class Remembered(msgspec.Struct):
-    """Memories and session summaries for a question; `snippet` is how many characters of a summary are shown."""
+    """Memories and session summaries for a question, and what was said before it; `snippet` is how many characters of a
+    summary are shown."""
 
     question: str = ""
     found: Found = msgspec.field(default_factory=lambda: Found(""))
+    said: list[Said] = []
     snippet: int = 0
 
     @property
@@ -71,55 +71,22 @@ async def remembered(turn: Turn, past: Past, new: Sequence[Item]) -> Remembered:
     use, settings = turn.memory, turn.settings
     if not question or not (settings.memory if use.retrieval is None else use.retrieval):
         return Remembered()
-    limit = use.max_results or settings.memory_results
+    conversation = places(turn)
     asked = ContextQuery(
         query=question,
         recent=_said(_before_question(past.items, new)),
+        summary=None if past.summary is None else past.summary.summary,
         exclude=[item["id"] for item in (*past.items, *new) if item.get("id")],
-        hierarchy=places(turn),
+        hierarchy=conversation,
         kinds=use.kinds,
-        limit=limit if use.min_score is not None else min(2 * limit, MAX_LIMIT),
-        threshold=use.min_score or 0.0,
+        limit=use.max_results or settings.memory_results,
+        threshold=settings.memory_min_score if use.min_score is None else use.min_score,
     )
     try:
         retrieved = await Finding(turn.core, acting(turn)).find(asked, together=True)
-        if use.min_score is None:
-            retrieved = _likely(question, retrieved, settings.memory_min_score, limit)
     except InvalidInput as exc:
         raise InvalidInput(f"memory.{exc.field}", str(exc).partition(": ")[2]) from exc
-    return Remembered(question, retrieved, turn.core.config.sessions.snippet_chars)
-
-
-def _likely(question: str, found: Found, floor: float, limit: int) -> Found:
-    """Return the results that are similar enough to a question, have its words, or reply to it, at most `limit`. If
-    there are none, the nearest are left if they are likely to answer, as a long note about several things may."""
-    hits = [candidate.ranking for candidate in found.candidates]
-    likely = {hit.memory.id for hit in likely_hits(question, hits, floor)}
-    likely |= {id_ for id_, asking in _replies(question, hits).items() if asking.id in likely}
-    left = _first(found, likely, limit)
-    if any(not is_standing(candidate.memory) for candidate in left.candidates):
-        return left
-    nearest = _first(found, {hit.memory.id for hit in hits}, min(NEAREST, limit))
-    return nearest if evidence_in(question, nearest).level == "strong" else left
-
-
-def _first(found: Found, ids: AbstractSet[str], limit: int) -> Found:
-    """Return the best `limit` of these memories and summaries, and the standing instructions."""
-    ranked = [
-        candidate
-        for candidate in _ranked(found)
-        if candidate.memory.id in ids and not is_standing(candidate.memory)
-    ]
-    best = {candidate.memory.id for candidate in ranked[:limit]}
-    return msgspec.structs.replace(
-        found,
-        memories=[
-            window
-            for window in found.memories
-            if any(is_standing(one.memory) or one.memory.id in best for one in window.found)
-        ],
-        sessions=[session for session in found.sessions if session.memory.id in best],
-    )
+    return Remembered(question, retrieved, asked.recent or [], turn.core.config.sessions.snippet_chars)
 
 
 def _ranked(found: Found) -> list[Chosen]:
@@ -193,7 +160,8 @@ def system_prompt(
     turn: Turn, instructions: str | None, past: Past, retrieved: Remembered, total: int
 ) -> SystemPrompt:
     """The system messages: the complete instructions, then the memories within their budget, then the summary of
-    earlier turns. If the memories are not likely to answer the question, the messages say so."""
+    earlier turns. If neither the memories nor the conversation are likely to answer the question, the messages say
+    so."""
     context = retrieved.found
     entries = remembered_entries(
         retrieved.question, context.memories, context.sessions, marks=False, snippet=retrieved.snippet
@@ -202,9 +170,10 @@ def system_prompt(
     if past.summary is not None:
         pieces.append(Piece(part="summary", text=past.summary.summary, id=past.summary.summarized_up_to))
     tokens = turn.settings.memory_tokens
+    doubt = prompts.unremembered(missing(retrieved.question, entries, retrieved.said))
     assembled = assemble(
         pieces,
-        total=total - turn.count(f"\n\n{prompts.UNREMEMBERED}"),
+        total=total - turn.count(f"\n\n{doubt}"),
         budgets={"memories": tokens, "sessions": tokens},
         count=turn.count,
         headings=HEADINGS,
@@ -213,8 +182,8 @@ def system_prompt(
     shown = [entry for entry in entries if id(entry.piece) in placed]
     evidence = evidence_of(retrieved.question, shown, context) if shown else None
     texts = [text for text in (instructions, *assembled.texts.values()) if text]
-    if evidence is not None and evidence.level == "none":
-        texts.append(prompts.UNREMEMBERED)
+    if evidence is not None and evidence.level == "none" and not answered(retrieved.question, retrieved.said):
+        texts.append(doubt)
     messages: list[Message] = [{"role": "system", "content": "\n\n".join(texts)}] if texts else []
     used = [hit.memory.id for entry in shown for hit in entry.found]
     replaced = {

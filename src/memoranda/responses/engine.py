@@ -36,7 +36,7 @@ from memoranda.responses.summaries import compacted
 from memoranda.responses.tools.base import Turn
 from memoranda.responses.tools.memory import acting, places
 from memoranda.responses.turns import turns_of
-from memoranda.responses.values import Exchange, Item, Response, ResponseRequest, ResponseUsage
+from memoranda.responses.values import QUOTING, Exchange, Item, Response, ResponseRequest, ResponseUsage
 from memoranda.store.core import Core
 from memoranda.store.forgetting import Aim
 from memoranda.store.ids import new_id
@@ -278,7 +278,9 @@ class Engine:
     async def _end(self, plan: Plan, run: Run) -> None:
         self._tally(plan.response)
         if plan.exchange is None:
-            await self._store(plan.new, run, Heard(plan.turn, plan.past.items, plan.input, plan.response))
+            heard = Heard(plan.turn, plan.past.items, plan.input, plan.response)
+            remembers = plan.effective.request.memory is not False
+            await self._store(plan.new, run, heard if remembers else None)
         elif plan.exchange.observed:
             said = Exchanged(plan.turn, plan.input, plan.response)
             await store_exchange(self.core, plan.subject.tenant_id, said)
@@ -293,7 +295,7 @@ class Engine:
         retrieved = response.extensions.get("memory", {}).get("retrieved", ())
         counts["memories_told"] = sum(memory["used"] for memory in retrieved)
         counts["sessions_retrieved"] = sum(memory["kind"] == "session_summary" for memory in retrieved)
-        counts["responses_quoted"] = int(response.extensions.get("answered_by") == "extractive")
+        counts["responses_quoted"] = int(response.extensions.get("answered_by") == QUOTING)
         self.core.tally.update(counts)
         self.core.tally.update(
             "tool_calls.failed" if item["status"] == "failed" else "tool_calls.completed"

@@ -23,7 +23,13 @@ from memoranda.responses.steps import AskAgain, CallTools, Finish, ModelTurn, To
 from memoranda.responses.tools.base import Result, Tool, Turn
 from memoranda.responses.tools.calls import OWN_LABEL, asking, begun_call, failed_call
 from memoranda.responses.turns import turns_of
-from memoranda.responses.values import InputTokensDetails, Item, OutputTokensDetails, ResponseUsage
+from memoranda.responses.values import (
+    QUOTING,
+    InputTokensDetails,
+    Item,
+    OutputTokensDetails,
+    ResponseUsage,
+)
 from memoranda.store.ids import new_id
 from memoranda.store.retrieval.evidence import Evidence
 
@@ -157,7 +163,7 @@ class Loop:
                 log.warning("the language model does not answer, what was found does: %s", exc)
                 continue
             self._count(ask, turn, listening.usage)
-            self.answered_by = "extractive" if model.quotes_only else (listening.model or model.name)
+            self.answered_by = QUOTING if model.quotes_only else (listening.model or model.name)
             self._asked += 1
             return turn
 

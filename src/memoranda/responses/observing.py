@@ -13,7 +13,7 @@ from memoranda.responses.tools.base import Turn
 from memoranda.responses.tools.forget import is_forget_call
 from memoranda.responses.tools.memory import acting, places
 from memoranda.responses.turns import turns_of
-from memoranda.responses.values import Item, Response
+from memoranda.responses.values import QUOTING, Item, Response
 from memoranda.sessions.pending_write import Ready, changed
 from memoranda.sessions.sessions import Sessions
 from memoranda.sessions.values import NewMessage
@@ -62,12 +62,13 @@ class Heard:
     async def ready(self, named: bool) -> Ready | None:
         """The messages for the log: the user's last message, the answer, and tool outputs if the configuration logs
         them. None if there are none, or if the response ended early without an answer. With `named` the messages have
-        the ids of their items."""
+        the ids of their items. An answer that only quotes is not searched: it says what was found before, or that
+        nothing was."""
         turn, said = self._turn, await self._unlogged()
         answered = self._completed or any(role == "assistant" for _, role, _ in said)
         if not said or not answered:
             return None
-        return await Sessions(turn.core, acting(turn)).prepare(
+        ready = await Sessions(turn.core, acting(turn)).prepare(
             [NewMessage(content=text, role=role, id=id_ if named else None) for id_, role, text in said],
             session_id=places(turn)["session"],
             channel_id=turn.memory.channel_id,
@@ -75,6 +76,8 @@ class Heard:
             extraction=turn.memory.extraction,
             response_id=self._response_id,
         )
+        quoted = self._response.extensions.get("answered_by") == QUOTING
+        return ready.not_searched("assistant") if quoted else ready
 
     def lost(self) -> None:
         """Note in the response that its messages are not in the log."""

@@ -18,7 +18,7 @@ from memoranda.responses.counting import encoding_for, mark
 from memoranda.responses.declared import repeated
 from memoranda.responses.events import response_of_item
 from memoranda.responses.history import History, Past
-from memoranda.responses.items import check_calls, checked
+from memoranda.responses.items import check_calls, checked, last_question
 from memoranda.responses.mcp_turns import MCP, Servers
 from memoranda.responses.merging import Effective
 from memoranda.responses.offers import choice, offers
@@ -27,7 +27,7 @@ from memoranda.responses.profiles import Agents
 from memoranda.responses.records import NewResponse, encoded
 from memoranda.responses.sources import cite_again
 from memoranda.responses.tools.base import Tool, Turn
-from memoranda.responses.tools.forget import listed_before
+from memoranda.responses.tools.forget import asked_before, listed_before
 from memoranda.responses.tools.mcp import approved
 from memoranda.responses.tools.memory import acting
 from memoranda.responses.tools.registry import tools_of
@@ -166,6 +166,8 @@ class Planning:
             memory=memory,
             count=partial(tokens.count, encoding=encoding),
             listed=listed_before([*past.items, *items]),
+            said=last_question(items, past.items),
+            asked=asked_before([*past.items, *items]),
         )
 
     async def _referenced(self, subject: Subject, items: list[Item], past: Past) -> list[Item]:

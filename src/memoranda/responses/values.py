@@ -14,6 +14,8 @@ Item = dict[str, Any]
 """One item of a conversation, in the shape of the Responses API: `message`, `function_call`, `file_search_call`, ...
 Keys that begin with `_` are private to the server, and `shown` removes them."""
 
+QUOTING = "extractive"
+"""What `answered_by` says where no language model answered, but quotes did."""
 CHOICES = ("auto", "none", "required")
 FORMATS = ("text", "json_object", "json_schema")
 MAX_TOOLS = 512

@@ -41,6 +41,16 @@ class Ready:
         for some in parted(self._sayings, _weight, size):
             yield Ready(self._core, self._place, some, self._now)
 
+    def not_searched(self, role: str) -> Ready:
+        """Return these messages, those of a role only for the log: no search finds them."""
+        sayings = [
+            replace(saying, row=saying.row._replace(indexed=0), draft=None)
+            if saying.row.role == role
+            else saying
+            for saying in self._sayings
+        ]
+        return Ready(self._core, self._place, sayings, self._now)
+
     def check(self, c: Connection) -> None:
         """Check the ids of messages that take several steps to write.
 

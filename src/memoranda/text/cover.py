@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoranda.text.sentences import spans
-from memoranda.text.terms import terms, word_terms
+from memoranda.text.terms import query_terms, terms, word_terms
 
 CHARACTERS = 2_000
 """The characters of a text that are examined."""
+MISSING = 5
 _WORD = re.compile(r"[a-z0-9]+")
+_ANY_WORD = re.compile(r"[^\W_]+")
 _PLAIN = str.maketrans(dict.fromkeys("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", " "))
 _TIMELY = frozenset(
     """
@@ -59,6 +61,17 @@ def coverage(texts: Sequence[str], wanted: Sequence[str]) -> NDArray[np.bool_]:
                     following = starts[row] + len(lowered[row])
             place = joined.find(beginning, following)
     return covered
+
+
+def uncovered(question: str, texts: Sequence[str]) -> list[str]:
+    """Return the words of a question whose terms none of the texts have, at most `MISSING`, as they are written."""
+    words = {word: query_terms(word) for word in dict.fromkeys(_ANY_WORD.findall(question))}
+    wanted = sorted({term for terms_of in words.values() for term in terms_of})
+    if not wanted:
+        return []
+    covered = coverage(texts, wanted)
+    there = {term for column, term in enumerate(wanted) if covered[:, column].any()}
+    return [word for word, own in words.items() if own and there.isdisjoint(own)][:MISSING]
 
 
 def _folded(text: str) -> str:

@@ -15,8 +15,10 @@ UNANSWERED = (
 )
 UNREMEMBERED = (
     "The memories above probably do not answer the last question. If it is about the user or an earlier conversation, "
-    "say that you do not know; do not guess. Answer any other question as usual."
+    "and this conversation does not answer it either, say what you do not know; do not guess. Answer any other "
+    "question as usual."
 )
+NOT_MENTIONED = "Not mentioned: "
 MEMORIES = "Previous context:"
 SESSIONS = "Relevant earlier session summaries:"
 SUMMARY = "Summary of the earlier conversation:"
@@ -57,6 +59,20 @@ def passages(blocks: Sequence[str], *, doubtful: bool = False) -> str:
     not answer."""
     text = f"{CITING}\n\n{''.join(blocks)}".rstrip()
     return f"{text}\n\n{UNANSWERED}" if doubtful else text
+
+
+def unanswered(missing: Sequence[str]) -> str:
+    """Return the sentence behind passages that probably do not answer; `missing` are words that they do not have."""
+    return _without(UNANSWERED, missing)
+
+
+def unremembered(missing: Sequence[str]) -> str:
+    """Return the sentence behind memories that probably do not answer; `missing` are words that they do not have."""
+    return _without(UNREMEMBERED, missing)
+
+
+def _without(sentence: str, missing: Sequence[str]) -> str:
+    return f"{sentence} {NOT_MENTIONED}{', '.join(missing)}." if missing else sentence
 
 
 def no_passages() -> str:

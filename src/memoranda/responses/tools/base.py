@@ -19,7 +19,7 @@ from memoranda.types import Subject
 class Turn(msgspec.Struct, frozen=True):
     """The context of a tool: the subject, the scope (`session_id` is the conversation or the chain), how tokens are
     counted. `listed` are the memories that the user has seen in a list of what would be forgotten; None where earlier
-    calls are not visible."""
+    calls are not visible. `said` is the last message of the user, `asked` what these lists answered."""
 
     core: Core
     subject: Subject
@@ -29,6 +29,8 @@ class Turn(msgspec.Struct, frozen=True):
     memory: MemoryUse
     count: Callable[[str], int]
     listed: frozenset[str] | None = frozenset()
+    said: str = ""
+    asked: str = ""
 
 
 class Result(msgspec.Struct):

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from memoranda.contexts.assembly import shortened
+from memoranda.contexts.finding import relevant_hits
 from memoranda.errors import NotFound
 from memoranda.memories.memories import Memories
+from memoranda.responses.items import text_of
 from memoranda.responses.tools.base import Result, Turn
 from memoranda.responses.tools.calls import OWN_LABEL, done_call
 from memoranda.responses.tools.memory import SHOWN, MemoryTool, acting, arguments_of, places
@@ -27,6 +30,8 @@ ASK = {
     True: "They share only a part of the query and were not deleted. Call this with the ids of those that are meant.",
 }
 """What to do about a list, by whether the first call with a query deletes."""
+UNNAMED = "They were not deleted: the user has not named them. Ask which are meant, in the user's own words."
+"""What to do about memories that were listed and confirmed, but not by words of the user."""
 NOT_HERE = (
     "Nothing was deleted: a chat completion does not see what was listed before, so it cannot delete."
     " Tell the user that /v1/responses with previous_response_id can, as can a chat completion"
@@ -74,11 +79,12 @@ class MemoryForget(MemoryTool):
         memories = Memories(turn.core, acting(turn))
         at_once = turn.settings.memory_forget == "immediately"
         messages: list[str] = []
+        seen = False
         if asked.ids:
             candidates = await _named(memories, asked.ids[:MOST], turn)
             listed = turn.listed or ()
             seen = asked.confirmed and all(memory.id in listed for memory in candidates)
-            meant = candidates if at_once or seen else []
+            meant = candidates if at_once else _named_by_user(candidates, turn) if seen else []
         else:
             wanted = set(query_terms(asked.query or ""))
             candidates = await _about(memories, asked.query or "", wanted, turn)
@@ -87,6 +93,7 @@ class MemoryForget(MemoryTool):
             messages.append(await _forgotten(memories, meant))
         if left := [memory for memory in candidates if memory not in meant]:
             ask = NOT_HERE if turn.listed is None and not at_once else ASK[at_once]
+            ask = UNNAMED if seen and not at_once else ask
             messages.append(f"{len(left)} memories would be deleted, for good:\n{_listed(left)}\n{ask}")
         output = "\n".join(messages) or "Nothing of this is remembered."
         return Result(done_call(item, output), output)
@@ -105,6 +112,19 @@ def listed_before(items: Sequence[Item]) -> frozenset[str]:
     return frozenset(id_ for output in calls for id_ in _LISTED.findall(output))
 
 
+def asked_before(items: Sequence[Item]) -> str:
+    """Return the messages of the user that were answered with lists before the last message of the user."""
+    questions = [
+        at for at, item in enumerate(items) if item["type"] == "message" and item.get("role") == "user"
+    ]
+    answered = {
+        max(question for question in questions if question < at)
+        for at, item in enumerate(items[: questions[-1] if questions else 0])
+        if is_forget_call(item) and questions[0] < at
+    }
+    return "\n".join(text_of(items[at]) for at in sorted(answered))
+
+
 def is_forget_call(item: Item) -> bool:
     """Return True for a call of this tool."""
     return (
@@ -116,12 +136,26 @@ def is_forget_call(item: Item) -> bool:
 
 async def _about(memories: Memories, query: str, wanted: set[str], turn: Turn) -> list[Memory]:
     """The user's own memories that a query may be about; `wanted` are its terms."""
-    answer = await memories.search(query, limit=2 * MOST, hierarchy=places(turn), threshold=0.0)
+    answer = await memories.search(query, limit=2 * MOST, hierarchy=places(turn), threshold=0.0, explain=True)
+    core = turn.core
+    hits = await core.threads.run(partial(relevant_hits, topic=True), core, acting(turn), query, answer)
     return [
         hit.memory
-        for hit in answer.results
+        for hit in hits
         if _own(hit.memory, turn) and not unrelated(wanted, set(terms(hit.memory.content)), hit.similarity)
     ][:MOST]
+
+
+def _named_by_user(candidates: Sequence[Memory], turn: Turn) -> list[Memory]:
+    """Return the memories that the user has named since they were listed: those with a word of the last message, or
+    with their id in it. Where that names none, as a bare yes, it is about what the user asked for before the list, or
+    about the only one."""
+    for words in (turn.said, turn.asked):
+        wanted = set(query_terms(words))
+        named = [one for one in candidates if wanted & set(terms(one.content)) or one.id in words]
+        if named:
+            return named
+    return list(candidates) if turn.listed is not None and len(turn.listed) == 1 else []
 
 
 async def _named(memories: Memories, ids: Sequence[str], turn: Turn) -> list[Memory]:

@@ -10,7 +10,8 @@ import msgspec
 
 from memoranda.config.sections import Responses as Settings
 from memoranda.contexts.assembly import shortened
-from memoranda.contexts.telling import SUMMARIES, line, since
+from memoranda.contexts.finding import relevant_hits
+from memoranda.contexts.telling import SUMMARIES, line, since, told_by
 from memoranda.errors import Forbidden, InvalidInput
 from memoranda.memories.memories import Memories
 from memoranda.providers.chat.base import Form, Source
@@ -19,8 +20,7 @@ from memoranda.responses.tools.base import Result, Tool, Turn
 from memoranda.responses.tools.calls import OWN_LABEL, begun_call, done_call, failed_call
 from memoranda.responses.values import Item
 from memoranda.store.access import sees_all
-from memoranda.store.retrieval.evidence import Evidence, has_words
-from memoranda.store.rows import memory_speaker
+from memoranda.store.retrieval.evidence import Evidence
 from memoranda.text import prompts
 from memoranda.types import Hit, Memory, NewMemory, Query, Subject
 from memoranda.validation import converted
@@ -30,8 +30,6 @@ Scope = Literal["session", "user", "agent", "channel", "global"]
 SHOWN = 200
 """Characters of a memory that a search shows."""
 MOST = 50
-NEAREST = 3
-"""Memories that are returned where none reaches the configured floor."""
 KEPT_FOR = {
     "session": "for this conversation",
     "user": "for this user, in every conversation",
@@ -112,16 +110,6 @@ class MemoryTool(Tool):
         return failed_call(item, reason)
 
 
-def likely_hits(question: str, hits: Sequence[Hit], floor: float) -> list[Hit]:
-    """Return the memories that are similar enough to a question, or have its words."""
-    worded = has_words([question], [hit.memory.content for hit in hits])
-    return [
-        hit
-        for hit, has in zip(hits, worded, strict=True)
-        if has or hit.similarity is None or hit.similarity >= floor
-    ]
-
-
 class MemorySearch(MemoryTool):
     """Finds memories by vector and keyword search."""
 
@@ -131,22 +119,22 @@ class MemorySearch(MemoryTool):
     async def run(self, item: Item, arguments: dict[str, Any], turn: Turn) -> Result:
         """Searches one scope, or all that concern the conversation, the narrower ones weighing more."""
         asked = arguments_of(arguments, SearchArguments)
-        floor = turn.memory.min_score
-        limit = min(max(1, 10 if asked.limit is None else asked.limit), MOST)
+        floor = turn.settings.memory_min_score if turn.memory.min_score is None else turn.memory.min_score
+        subject = acting(turn)
         query = Query(
             query=asked.query,
-            limit=limit if floor is not None else 2 * limit,
-            threshold=floor or 0.0,
+            limit=min(max(1, 10 if asked.limit is None else asked.limit), MOST),
+            threshold=floor,
             kinds=turn.memory.kinds,
             count_access=True,
             scopes=None if asked.scope is None else [_scope(asked.scope, turn)],
             hierarchy=places(turn) if asked.scope is None else None,
+            explain=True,
         )
-        answer = await Memories(turn.core, acting(turn)).search(query)
+        answer = await Memories(turn.core, subject).search(query)
         hits = answer.results
-        if floor is None:  # below the configured floor the nearest are better than none
-            likely = likely_hits(asked.query, hits, turn.settings.memory_min_score)
-            hits = (likely or hits[:NEAREST])[:limit]
+        if floor is None:
+            hits = await turn.core.threads.run(relevant_hits, turn.core, subject, asked.query, answer)
         if not hits:
             message = prompts.found_memories([])
             return Result(
@@ -249,7 +237,7 @@ def arguments_of(arguments: dict[str, Any], type_: type[T]) -> T:
 def said(memory: Memory) -> str | None:
     """Return the speaker and the day of a message, or since when a fact is valid; None for other kinds."""
     if memory.kind == "message":
-        who = memory_speaker(memory)
+        who = told_by(memory)
         return f"{line(who)}, {_day(memory.occurred_at)}" if who else _day(memory.occurred_at)
     return f"fact since {_day(since(memory))}" if memory.kind == "fact" else None
 

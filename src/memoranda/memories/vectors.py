@@ -1,0 +1,22 @@
+"""The vectors of memories, also of those that are being stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoranda.store.core import Core
+from memoranda.text.json import compact_json
+
+
+def stored_vectors(core: Core, tenant: str, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+    """Return the vectors (dim,) of the first windows of memories, by id, of those that are embedded. Synchronous."""
+    store = core.store
+    by_seq = {row.seq: id_ for id_, row in store.by_id(tenant, ids).items()}
+    unstored = core.ingest.unstored
+    made = {id_: vector for seq, id_ in by_seq.items() if (vector := unstored.get((tenant, seq))) is not None}
+    key = [tenant, store.space, compact_json(list(by_seq))]
+    rows = store.db.read(lambda c: c.all("part_vectors", key), tenant)
+    return made | {by_seq[seq]: np.frombuffer(blob, dtype="<f4") for seq, blob in rows}

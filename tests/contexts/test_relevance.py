@@ -1,0 +1,83 @@
+"""A context has what is relevant to its question, and nothing to fill it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from memoranda.contexts import choosing, relevance
+from memoranda.providers.embeddings.base import Calibration
+from memoranda.types import Hit, Memory
+
+MAY = datetime(2026, 5, 1, tzinfo=UTC)
+NOWHERE = Calibration(center=())
+SAID = [
+    "My desk is on the third floor of the library.",
+    "I had soup for lunch, and it was too salty.",
+    "The bicycle needs a new chain before the summer.",
+    "Rent for the flat is 940 euros, paid on the first of each month.",
+    "My sister plays the cello in an orchestra in Graz.",
+    "They painted the staircase yellow last week.",
+    "I read a novel about a lighthouse on Sunday.",
+    "The dentist moved my appointment to Friday morning.",
+]
+
+
+@pytest.fixture
+def rc(home: Any) -> Iterator[Any]:
+    with home.open(embedder={"url": "local:arctic-embed-s"}) as opened:
+        said = [
+            {"content": text, "user_id": "mara", "speaker": "Mara", "occurred_at": MAY + timedelta(days=day)}
+            for day, text in enumerate(SAID)
+        ]
+        opened.observe(said, channel_id="work")
+        yield opened
+
+
+def told(rc: Any, question: str, **fields: Any) -> list[str]:
+    made = rc.context(question, scopes=["channel:work"], **fields)
+    return [piece.text for piece in made.pieces if piece.part == "memories"]
+
+
+@pytest.mark.rows_in("sqlite")
+def test_what_is_not_relevant_is_left_out_whatever_the_budget(rc: Any) -> None:
+    shown = told(rc, "How much is the rent for Mara's flat?", budget=2_000)
+    assert "940 euros" in shown[0]
+    assert len(shown) <= 3
+    made = rc.context("How much is the rent for Mara's flat?", scopes=["channel:work"], budget=2_000)
+    assert {one.why for one in made.left_out} == {"floor"}
+    assert len(told(rc, "How much is the rent for Mara's flat?", threshold=0.0)) == len(SAID)
+    assert told(rc, "Write a haiku about autumn") == []
+
+
+def one(id_: str, similarity: float, score: float, **fields: Any) -> Hit:
+    memory = Memory(
+        id=id_,
+        kind="message",
+        content=f"text {id_}",
+        content_hash=id_,
+        occurred_at=MAY,
+        created_at=MAY,
+        updated_at=MAY,
+        **fields,
+    )
+    return Hit(memory=memory, score=score, similarity=similarity)
+
+
+def probabilities(*hits: Hit) -> list[float]:
+    candidates = choosing.candidates(hits)
+    shown = relevance.features("Where is the key?", candidates, {}, NOWHERE)
+    return [float(value) for value in relevance.probabilities(shown)]
+
+
+def test_what_is_far_behind_the_best_is_less_likely() -> None:
+    best, near, far = probabilities(one("a", 0.8, 1.0), one("b", 0.78, 0.9), one("c", 0.4, 0.1))
+    assert best > near > relevance.LEAST > far
+
+
+def test_what_a_machine_said_is_less_likely_than_what_a_person_did() -> None:
+    person, machine = probabilities(one("a", 0.8, 1.0), one("b", 0.8, 1.0, role="assistant"))
+    assert person > 10 * machine
