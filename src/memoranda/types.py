@@ -97,7 +97,8 @@ Name = Annotated[
 Moment = Annotated[
     datetime,
     Meta(
-        description="A date and time in ISO 8601; without a zone it is UTC, and a date alone is its midnight in UTC.",
+        description="A date and time in ISO 8601; without a zone it is UTC. A date alone is its midnight in UTC, and"
+        " its end as an upper bound (`until`, `as_of`).",
         examples=["2026-05-01T09:30:00Z", "2026-05-01"],
         extra_json_schema={"pattern": ISO_8601},
     ),
@@ -299,9 +300,9 @@ class Selection(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     source: Id | None = None
     since: Moment | None = None
     until: Moment | None = None
-    """`since` <= occurred_at < `until`."""
+    """`since` <= occurred_at < `until`; a day as a bound is included."""
     as_of: Moment | None = None
-    """Only what was valid at that moment, superseded rows of the past included."""
+    """Only what was valid at that moment, superseded rows of the past included; of a day, at its end."""
     include_archived: bool = False
 
 

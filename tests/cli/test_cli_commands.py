@@ -56,7 +56,7 @@ def test_add_reads_standard_input_and_every_field(run: Any) -> None:
     assert memory["content"] == "Über den Bächen\n"
     assert [memory[f"{name}_id"] for name in ("user", "agent", "channel", "session")] == ["u", "a", "c", "s"]
     assert (memory["kind"], memory["role"]) == ("message", "user")
-    assert memory["occurred_at"] == "2026-05-01T07:00:00Z"
+    assert memory["occurred_at"] == "2026-05-01T09:00:00+02:00"
 
 
 @pytest.mark.parametrize(

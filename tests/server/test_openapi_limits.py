@@ -283,15 +283,17 @@ def test_only_listings_and_counts_take_a_scope_without_an_id(lasting: Any, scope
         assert (answer.status_code, answer.json()["error"]["param"]) == (400, "scopes[0]"), path
 
 
-def test_a_date_alone_is_its_midnight_in_utc(lasting: Any) -> None:
+def test_a_date_alone_is_its_midnight_in_utc_and_its_end_as_an_upper_bound(lasting: Any) -> None:
     days = ("2026-03-01T23:59:59Z", "2026-03-02", "2026-03-02T00:00:00+00:00", "2026-03-02T10:00")
     for day in days:
         lasting.add(f"said at {day}", occurred_at=day, channel_id="days")
     asked = {"scope": "channel", "scope_id": "days", "since": "2026-03-02"}
     assert lasting.request("POST", "/v1/memories/count", json=asked).json()["count"] == 3
     assert len(lasting.request("GET", "/v1/memories", params=asked).json()["data"]) == 3
-    asked = {**asked, "since": "2026-03-01", "until": "2026-03-02"}
-    assert lasting.request("POST", "/v1/memories/count", json=asked).json()["count"] == 1
+    for until, number in (("2026-03-01", 1), ("2026-03-02T00:00:00Z", 1), ("2026-03-02", 4)):
+        asked = {**asked, "since": "2026-03-01", "until": until}
+        assert lasting.request("POST", "/v1/memories/count", json=asked).json()["count"] == number
+        assert len(lasting.request("GET", "/v1/memories", params=asked).json()["data"]) == number
     answer = lasting.request("POST", "/v1/memories/count", json={"since": "soon"})
     says = "since: must be a date, or a date and time, such as 2024-05-01 or 2024-05-01T12:00:00Z"
     assert answer.json()["error"]["message"] == says

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, cast
 import msgspec
 import typer
 
-from memoranda.clock import moment_of
+from memoranda.clock import end_of, moment_of
 from memoranda.errors import InvalidInput
 from memoranda.types import KINDS, Kind, SelectionFields
 
@@ -164,10 +164,16 @@ def kinds_of(given: list[str] | None) -> list[Kind] | None:
     return cast(list[Kind], given) if given else None
 
 
-def moment(text: str | None, flag: str) -> datetime | None:
-    """Return an ISO 8601 moment; without a zone it is UTC."""
+UPPER = frozenset({"--until", "--as-of"})
+
+
+def moment(text: str | None, flag: str, *, begins: bool = False) -> datetime | None:
+    """Return an ISO 8601 moment; without a zone it is UTC. A day is its midnight, and its end where the flag is an
+    upper bound, unless `begins`."""
     if text is None:
         return None
+    if flag in UPPER and not begins and (end := end_of(text, inside=flag != "--until")) is not None:
+        return end
     try:
         return moment_of(text)
     except ValueError as exc:

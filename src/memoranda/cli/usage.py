@@ -32,7 +32,7 @@ def usage(
     ] = None,
 ) -> None:
     """Tell what was spent, by day and purpose: model calls, tokens, embedded texts."""
-    first, last = moment(since, "--since"), moment(until, "--until")
+    first, last = moment(since, "--since"), moment(until, "--until", begins=True)
     if changes := limits_of(limit, "--limit"):
         with named_by("--limit", changes):
             invocation.product.set_spending(changes, tenant)

@@ -85,17 +85,23 @@ def excerpt(text: str, question: str) -> str:
 def memory_text(memory: Memory, until: datetime | None = None, *, latest: bool = False) -> str:
     """Return a memory on one line: a message with its time and speaker if known, and until when what it says was
     valid; a fact with the time since when, and until when, it is valid; a standing instruction without. `latest` marks
-    the newest of several about the same thing, which has a date whatever its kind."""
+    the newest of several about the same thing, which has a date whatever its kind. Days are
+    those of where it was said."""
     mark = LATEST if latest else ""
     if memory.kind == "message":
-        return spoken(told_by(memory), memory.content, memory.occurred_at, until, mark)
+        return spoken(told_by(memory), memory.content, _local(memory, memory.occurred_at), until, mark)
     if memory.kind != "fact" or is_standing(memory):
-        return f"[{memory.occurred_at.astimezone(UTC):%d %B %Y}{mark}] " * latest + line(memory.content)
-    began, ended = since(memory), memory.invalid_at
+        return f"[{_local(memory, memory.occurred_at):%d %B %Y}{mark}] " * latest + line(memory.content)
+    began, ended = _local(memory, since(memory)), memory.invalid_at
     if ended is None:
-        return f"[since {began.astimezone(UTC):%d %B %Y}{mark}] {line(memory.content)}"
-    days = f"{began.astimezone(UTC):%d %B %Y} to {ended.astimezone(UTC):%d %B %Y}"
+        return f"[since {began:%d %B %Y}{mark}] {line(memory.content)}"
+    days = f"{began:%d %B %Y} to {_local(memory, ended):%d %B %Y}"
     return f"[{days}] {line(memory.content)}"
+
+
+def _local(memory: Memory, at: datetime) -> datetime:
+    """Return a moment where the memory was said: at the offset from UTC that its time was given with."""
+    return at.astimezone(memory.occurred_at.tzinfo)
 
 
 def told_by(memory: Memory) -> str | None:
@@ -111,9 +117,10 @@ def since(memory: Memory) -> datetime:
 
 
 def spoken(who: str | None, text: str, at: datetime, until: datetime | None = None, mark: str = "") -> str:
-    """Return a message on one line: day, or days from which and until which it was valid, and a mark, speaker, text."""
-    end = "" if until is None else f" to {until.astimezone(UTC):%d %B %Y}"
-    day = f"[{at.astimezone(UTC):%d %B %Y}{end}{mark}]"
+    """Return a message on one line: day, or days from which and until which it was valid, and a mark, speaker, text.
+    The days are those of the zone of `at`."""
+    end = "" if until is None else f" to {until.astimezone(at.tzinfo):%d %B %Y}"
+    day = f"[{at:%d %B %Y}{end}{mark}]"
     return f"{day} {line(who)}: {line(text)}" if who else f"{day} {line(text)}"
 
 

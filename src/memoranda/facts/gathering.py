@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from memoranda.clock import moment
+from memoranda.clock import local, moment
 from memoranda.errors import InvalidInput
 from memoranda.facts.grounding import SHARE, Source, grounded, related, support, words_of
 from memoranda.facts.keeping import Ending, Plan
@@ -16,7 +16,7 @@ from memoranda.facts.parsing import Candidate
 from memoranda.facts.tags import content_tags
 from memoranda.memories.duplicates import lacks, negated
 from memoranda.sessions.records import MessageRow, SessionRow, texts_of
-from memoranda.store.rows import CONTEXT
+from memoranda.store.rows import CONTEXT, zone_of
 from memoranda.store.validation import Bounds, Draft, draft
 from memoranda.text.instructions import EXTRACTED
 from memoranda.text.statements import statements
@@ -142,7 +142,8 @@ def line_of(row: MessageRow, most: int = BEFORE_CHARS) -> str:
     """Return a message as a line: when, who, and the first characters of what."""
     text = " ".join(row.content.split())
     cut = text if len(text) <= most else f"{text[:most]} ..."
-    return f"{moment(row.occurred_at):%Y-%m-%d %H:%M} {row.label}: {cut}"
+    said_at = local(moment(row.occurred_at), zone_of(row.metadata))
+    return f"{said_at:%Y-%m-%d %H:%M} {row.label}: {cut}"
 
 
 def _weighed(candidate: Candidate, sources: Sequence[MessageRow]) -> Candidate:
@@ -200,7 +201,7 @@ def _draft(
         valid_from=None if candidate.valid_from is None else moment(candidate.valid_from),
         invalid_at=None if until is None else moment(until),
         source_refs=[*(row.id for row in sources), *responses_of(sources)],
-        occurred_at=moment(said_at),
+        occurred_at=local(moment(said_at), zone_of(max(sources, key=lambda row: row.occurred_at).metadata)),
         **place_of(session, sources),
     )
     try:

@@ -30,7 +30,7 @@ SOURCE = "mcp"
 Text = Annotated[str, Meta(min_length=1)]
 Tags = Annotated[list[str], Meta(description="memories with all of these tags")]
 Since = Annotated[datetime, Meta(description="from this time on, such as 2026-05-01 or 2026-05-01T09:30:00Z")]
-Until = Annotated[datetime, Meta(description="before this time")]
+Until = Annotated[datetime, Meta(description="before this time; a day is included")]
 Scopes = Annotated[
     list[str],
     Meta(description="user, agent, global, session:ID, channel:ID; left out: user, agent and global"),

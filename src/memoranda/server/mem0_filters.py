@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from memoranda.clock import micros
+from memoranda.clock import end_of, micros
 from memoranda.clock import moment_of as iso_moment
 from memoranda.errors import InvalidInput
 from memoranda.filters import MAX_NODES
@@ -163,7 +163,7 @@ def _operators(
             raise InvalidInput(f"{path}.{op}", "is not supported inside NOT; turn the comparison around")
         meant = {**NEGATED, **NEGATED_ORDER}[op] if negated else op
         if time:
-            moments = [micros(moment_of(moment, path)) for moment in _listed(operand)]
+            moments = [micros(_bound(moment, path, op)) for moment in _listed(operand)]
             operand = moments if isinstance(operand, list) else moments[0]
         parts.append({"type": meant, "key": key, "value": operand})
     return _joined("or" if negated else "and", parts)
@@ -174,6 +174,12 @@ def _clauses(value: Any) -> Mapping[Any, Any]:
     if isinstance(value, Mapping):
         return value
     return {"in" if isinstance(value, list) else "eq": value}
+
+
+def _bound(value: Any, path: str, op: str) -> datetime:
+    """A moment as `moment_of`, but of a day its end, where what is wanted lies up to it or behind it."""
+    ends = op in ("gt", "lte") and isinstance(value, str)
+    return (end_of(value, inside=True) if ends else None) or moment_of(value, path)
 
 
 def moment_of(value: Any, path: str) -> datetime:

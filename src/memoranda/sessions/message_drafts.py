@@ -14,7 +14,7 @@ from memoranda.sessions.values import ASKED, NEVER, Around, NewMessage
 from memoranda.store.access import sees_all
 from memoranda.store.ids import new_id
 from memoranda.store.rows import Record
-from memoranda.store.validation import Bounds, Draft, check_name, draft
+from memoranda.store.validation import Bounds, Draft, check_name, draft, with_zone
 from memoranda.text.hashing import digest
 from memoranda.text.json import compact_json
 from memoranda.text.tokens import count
@@ -95,7 +95,7 @@ def _saying(
         speaker=new.speaker,
         content=row.content,
         tokens=count(row.content),
-        metadata=compact_json(new.metadata) if new.metadata else "{}",
+        metadata=with_zone(compact_json(new.metadata) if new.metadata else "{}", new.occurred_at),
         response_id=place.response_id,
         indexed=int(is_indexed(row.role or "", row.content, settings)),
         extract=ASKED if place.extraction else NEVER,

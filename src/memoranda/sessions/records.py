@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from memoranda.clock import moment
+from memoranda.clock import ZONE, local, moment
 from memoranda.errors import Forbidden, InvalidInput, NotFound
 from memoranda.sessions.values import Message, Session, author_of, is_person, label_of, name_of
 from memoranda.storage.sql.base import Connection
@@ -123,7 +123,9 @@ def texts_of(encoded: str) -> list[str]:
 
 
 def to_message(row: MessageRow) -> Message:
-    """Return the message as the caller sees it."""
+    """Return the message as the caller sees it, at the offset from UTC that its time was given with."""
+    metadata = {} if row.metadata == "{}" else msgspec.json.decode(row.metadata)
+    zone = metadata.pop(ZONE, None)
     return Message(
         id=row.id,
         session_id=row.session_id,
@@ -134,10 +136,10 @@ def to_message(row: MessageRow) -> Message:
         speaker=row.speaker,
         content=row.content,
         tokens=row.tokens,
-        metadata={} if row.metadata == "{}" else msgspec.json.decode(row.metadata),
+        metadata=metadata,
         response_id=row.response_id,
         indexed=bool(row.indexed),
-        occurred_at=moment(row.occurred_at),
+        occurred_at=moment(row.occurred_at) if zone is None else local(moment(row.occurred_at), zone),
         created_at=moment(row.created_at),
     )
 

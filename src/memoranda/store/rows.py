@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from memoranda.clock import moment
+from memoranda.clock import ZONE, local, moment
 from memoranda.storage.sql.base import Connection
 from memoranda.store.ids import nameable
 from memoranda.types import MAX_ID_CHARS, Memory
@@ -157,7 +157,9 @@ def scope_of(row: Record) -> str:
 
 
 def to_memory(row: Record) -> Memory:
-    """Return the row as the memory that callers receive."""
+    """Return the row as the memory that callers receive. It occurred at the offset from UTC that was given."""
+    metadata = {} if row.metadata == "{}" else msgspec.json.decode(row.metadata)
+    zone = metadata.pop(ZONE, None)
     return Memory(
         id=row.id,
         kind=row.kind,  # type: ignore[arg-type]
@@ -171,7 +173,7 @@ def to_memory(row: Record) -> Memory:
         role=row.role,
         source=row.source,
         tags=[] if row.tags == "[]" else msgspec.json.decode(row.tags),
-        metadata={} if row.metadata == "{}" else msgspec.json.decode(row.metadata),
+        metadata=metadata,
         importance=row.importance,
         confidence=row.confidence,
         access_count=row.access_count,
@@ -181,7 +183,7 @@ def to_memory(row: Record) -> Memory:
         superseded_by=row.superseded_by,
         archived_at=_maybe(row.archived_at),
         source_refs=refs_of(row),
-        occurred_at=moment(row.occurred_at),
+        occurred_at=moment(row.occurred_at) if zone is None else local(moment(row.occurred_at), zone),
         created_at=moment(row.created_at),
         updated_at=moment(row.updated_at),
     )
@@ -257,12 +259,19 @@ def memory_speaker(memory: Memory) -> str | None:
     return memory.role
 
 
+def zone_of(metadata: str) -> Any:
+    """Return the offset from UTC in the metadata (JSON) of a row; None without one."""
+    return msgspec.json.decode(metadata).get(ZONE) if ZONE in metadata else None
+
+
 def header(row: Record) -> str:
     """Return what embeddings and keyword search see before the content: `[08 May 2023] speaker: ` for a message, if the
     caller gave the date and the speaker is known; the row's own header for a chunk; nothing for other kinds."""
     if row.header is not None:
         return row.header
-    date = f"[{moment(row.occurred_at):%d %B %Y}] " if row.kind == "message" and row.dated else ""
+    date = ""
+    if row.kind == "message" and row.dated:
+        date = f"[{local(moment(row.occurred_at), zone_of(row.metadata)):%d %B %Y}] "
     who = speaker(row)
     return f"{date}{who}: " if who else date
 

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from memoranda.clock import micros, moment_of
+from memoranda.clock import ZONE, micros, moment_of, offset_of
 from memoranda.errors import DimensionMismatch, InvalidInput
 from memoranda.providers.embeddings.base import Embedder
 from memoranda.store.rows import EMPTY, ITEM, RESERVED, Record, start_of
@@ -114,7 +114,7 @@ def draft(new: NewMemory, subject: Subject, now: int, bounds: Bounds, where: str
         role=new.role,
         source=new.source,
         tags=tags_text(new.tags, f"{where}tags", bounds),
-        metadata=metadata_text(new.metadata, f"{where}metadata", bounds),
+        metadata=with_zone(metadata_text(new.metadata, f"{where}metadata", bounds), new.occurred_at),
         importance=_importance(new.importance, f"{where}importance"),
         confidence=_confidence(new.confidence, f"{where}confidence"),
         valid_from=None if new.valid_from is None else time_of(new.valid_from, f"{where}valid_from"),
@@ -181,6 +181,7 @@ def changed(row: Record, change: Change, now: int, bounds: Bounds) -> Record:
             put[name] = None if value is None else time_of(value, name)
     if change.occurred_at is not msgspec.UNSET:
         put["occurred_at"], put["dated"] = time_of(change.occurred_at, "occurred_at"), 1
+        put["metadata"] = with_zone(put.get("metadata", row.metadata), change.occurred_at)
     if change.archived is not msgspec.UNSET:
         put["archived_at"] = (row.archived_at or now) if change.archived else None
     after = row._replace(**put, updated_at=now)
@@ -188,10 +189,22 @@ def changed(row: Record, change: Change, now: int, bounds: Bounds) -> Record:
     return after if new.dedup_key == keyed(row).dedup_key else new
 
 
+def with_zone(metadata: str, occurred_at: Any) -> str:
+    """Return metadata (JSON) with the offset from UTC that a time is given with, and without an earlier one."""
+    if isinstance(occurred_at, str):
+        occurred_at = moment_of(occurred_at)
+    zone = offset_of(occurred_at) if isinstance(occurred_at, datetime) else None
+    if zone is None and ZONE not in metadata:
+        return metadata
+    others = {key: value for key, value in msgspec.json.decode(metadata).items() if key != ZONE}
+    return compact_json(others | ({ZONE: zone} if zone else {}))
+
+
 def _with_reserved(row: Record, metadata: str) -> str:
-    """Return metadata with the reserved keys of a fact, unless it has other values for them."""
-    before = msgspec.json.decode(row.metadata) if row.kind == "fact" else {}
-    notes = {key: before[key] for key in before if key in RESERVED}
+    """Return metadata with the reserved keys of a fact, unless it has other values for them, and with the offset of the
+    time of any memory."""
+    before = msgspec.json.decode(row.metadata)
+    notes = {key: before[key] for key in before if key == ZONE or (row.kind == "fact" and key in RESERVED)}
     return compact_json(notes | msgspec.json.decode(metadata)) if notes else metadata
 
 

@@ -20,7 +20,8 @@ DIAGNOSED = 8 << 20
 
 def convert(raw: Any, type_: type[T], where: str = "", *, beside: Sequence[str] = ()) -> T:
     """`raw` (mappings, lists, strings, numbers, datetimes) as a `type_`; an instance is returned unchanged. A date
-    where a moment is expected is midnight of that day in UTC. `beside` are fields of the caller that are not in `raw`.
+    where a moment is expected is midnight of that day in UTC, or its end, see `dates`. `beside` are fields of the
+    caller that are not in `raw`.
 
     Raises:
         InvalidInput: names the field by its path, below `where`, and the nearest known field when it is a slip.

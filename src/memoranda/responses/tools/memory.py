@@ -238,8 +238,9 @@ def said(memory: Memory) -> str | None:
     """Return the speaker and the day of a message, or since when a fact is valid; None for other kinds."""
     if memory.kind == "message":
         who = told_by(memory)
-        return f"{line(who)}, {_day(memory.occurred_at)}" if who else _day(memory.occurred_at)
-    return f"fact since {_day(since(memory))}" if memory.kind == "fact" else None
+        day = _day(memory, memory.occurred_at)
+        return f"{line(who)}, {day}" if who else day
+    return f"fact since {_day(memory, since(memory))}" if memory.kind == "fact" else None
 
 
 def title_of(memory: Memory) -> str:
@@ -282,8 +283,8 @@ def _message(numbered: Sequence[Source], hits: Sequence[Hit], doubtful: bool) ->
     )
 
 
-def _day(moment: datetime) -> str:
-    return f"{moment.astimezone(UTC):%d %B %Y}"
+def _day(memory: Memory, at: datetime) -> str:
+    return f"{at.astimezone(memory.occurred_at.tzinfo):%d %B %Y}"
 
 
 def _time(moment: datetime) -> str:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memoranda.clock import EPOCH, local
 from memoranda.filters import Filter, matches
 from memoranda.storage.sql.base import Connection
 from memoranda.storage.sql.where import compile_where
 from memoranda.store.retrieval.rerank_weights import FEATURES
-from memoranda.store.rows import attributes, fetch, speaker_of
+from memoranda.store.rows import attributes, fetch, speaker_of, zone_of
 from memoranda.text.cover import asks, asks_when, coverage, rarity, timely
 from memoranda.text.json import compact_json
 from memoranda.text.questions import normalise
@@ -136,10 +137,19 @@ def features(
     if asks_when(question):
         columns["dated"] = np.array([float(timely(message.content)) for message in messages])
     if timed and (named := times(question, now)):
-        columns["when"] = closeness(named, np.array([message.occurred_at for message in messages], np.int64))
+        columns["when"] = closeness(named, np.array([_local(message) for message in messages], np.int64))
     columns["author"] = _authored(question, said_by)
     nothing = np.zeros(len(messages))
     return np.stack([columns.get(name, nothing) for name in FEATURES], axis=1)
+
+
+def _local(message: Candidate) -> int:
+    """Return when a message was said where it was said, as if that were UTC."""
+    zone = zone_of(message.metadata)
+    if zone is None:
+        return message.occurred_at
+    away = local(EPOCH, zone).utcoffset()
+    return message.occurred_at + (away // timedelta(microseconds=1) if away else 0)
 
 
 def _neighbours(message: Candidate, around: Around) -> tuple[int | None, int | None]:
