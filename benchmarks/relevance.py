@@ -11,25 +11,18 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from memoranda.app.evals import current, locomo
-from memoranda.app.evals.dataset import Question
-from memoranda.app.evals.observed import embed_pending
-from memoranda.app.evals.run import write
-from memoranda.app.evals.written import measured
-from memoranda.app.memoranda import Memoranda
 from memoranda.contexts import choosing, relevance
 from memoranda.contexts.telling import listed, memory_text
 from memoranda.memories.vectors import stored_vectors
 from memoranda.text import tokens
-from memoranda.types import Subject
-from superseding import PARTS, turns_of
+from superseding import PARTS, Case, Fitted, cases, logistic
 
 DEPTH = 50
 BUDGET = 1_000
@@ -50,21 +43,9 @@ class Example(msgspec.Struct):
     right: NDArray[np.bool_]
 
 
-class Fitted(msgspec.Struct):
-    """A logistic regression on the features of memories."""
-
-    intercept: float
-    weights: Floats
-
-    def probabilities(self, features: Floats) -> Floats:
-        result: Floats = 1.0 / (1.0 + np.exp(-(features @ self.weights + self.intercept)))
-        return result
-
-
-async def example(
-    product: Memoranda, subject: Subject, set_: str, question: Question, is_right: Callable[[str, str], bool]
-) -> Example:
-    """Ask the product. `is_right` gets the id and the text of a memory."""
+async def example_of(case: Case) -> Example:
+    """Ask the product."""
+    product, subject, set_, question, is_right = case
     found = await product.acting_as(subject).search(
         question.text, scopes=question.scopes, limit=DEPTH, threshold=0.0, explain=True
     )
@@ -85,35 +66,8 @@ async def example(
 
 
 async def examples(locomo_file: Path, longmemeval_file: Path) -> list[Example]:
-    """The questions of all sets."""
-    result = []
-    changing, changed = turns_of(longmemeval_file)
-    talks = locomo.read(locomo_file)
-    talks.questions[:] = [question for question in talks.questions if question.category in locomo.OVERALL]
-    for dataset in (changing, talks):
-        async with await Memoranda.open(config=measured(":memory:", jobs={"workers": 0})) as product:
-            stored = await write(product.memories, dataset)
-            for question in dataset.questions:
-
-                def graded(id_: str, _: str, question: Question = question) -> bool:
-                    return any(key in question.grades for key in stored.keys.get(id_, ()))  # noqa: B023
-
-                set_ = "updates" if question.id in changed else dataset.name
-                result.append(await example(product, product.subject, set_, question, graded))
-    async with await Memoranda.open(config=measured(":memory:", jobs={"workers": 0})) as product:
-        for case in current.read():
-            subject = msgspec.structs.replace(product.subject, tenant_id=case.name)
-            await product.sessions_as(subject).observe(case.messages, channel_id=current.CHANNEL)
-            await embed_pending(product.core, case.name)
-            for asked in case.questions:
-                scopes = [f"channel:{current.CHANNEL}"]
-                question = Question(asked.ask, asked.ask, "", {}, scopes=scopes, group=case.name)
-
-                def said(_: str, text: str, now: str = asked.now) -> bool:
-                    return now.casefold() in text.casefold()
-
-                result.append(await example(product, subject, f"current, {case.name}", question, said))
-    return result
+    """All cases as examples."""
+    return [await example_of(case) async for case in cases(locomo_file, longmemeval_file, {})]
 
 
 def fitted(asked: Sequence[Example]) -> Fitted:
@@ -128,19 +82,9 @@ def fitted(asked: Sequence[Example]) -> Fitted:
             for one in some
         ]
     )
-    means, deviations = x.mean(axis=0), np.maximum(x.std(axis=0), 1e-9)
-    columns = np.column_stack([np.ones(len(x)), (x - means) / deviations])
-    penalty = np.ones(columns.shape[1])
+    penalty = np.ones(1 + x.shape[1])
     penalty[0] = 0.0
-    solved = np.zeros(columns.shape[1])
-    solved[0] = -3.0
-    for _ in range(80):  # Newton's method
-        chance = 1.0 / (1.0 + np.exp(-columns @ solved))
-        slope = columns.T @ (weight * (chance - y)) + penalty * solved
-        curve = (columns * (weight * chance * (1 - chance))[:, None]).T @ columns + np.eye(len(solved))
-        solved = solved - np.linalg.solve(curve, slope)
-    weights = solved[1:] / deviations
-    return Fitted(float(solved[0] - weights @ means), weights)
+    return logistic(x, y, weight, penalty)
 
 
 def in_context(one: Example, fit: Fitted, bound: float) -> tuple[float, int]:

@@ -13,8 +13,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from memoranda.app.evals import current, locomo
 from memoranda.app.evals.dataset import Dataset, Question
 from memoranda.app.evals.observed import embed_pending
 from memoranda.app.evals.reading import read_json
-from memoranda.app.evals.run import write
+from memoranda.app.evals.run import Written, write
 from memoranda.app.evals.written import measured
 from memoranda.app.memoranda import Memoranda
 from memoranda.clock import now_micros
@@ -41,6 +42,7 @@ from memoranda.text.terms import query_terms
 from memoranda.types import NewMemory, Query, Subject
 
 PARTS = 5
+ROUNDS = 80
 OTHERS = 45
 """Questions of LongMemEval on something else than what changed."""
 SHORTEST = 20
@@ -62,13 +64,13 @@ class Example(msgspec.Struct):
 
 
 class Fitted(msgspec.Struct):
-    """A logistic regression on the features of pairs."""
+    """A logistic regression."""
 
     intercept: float
     weights: Floats
 
     def probabilities(self, features: Floats) -> Floats:
-        """The probabilities (p,) of pairs with these features (p, n)."""
+        """The probabilities (n,) of rows with these features (n, m)."""
         result: Floats = 1.0 / (1.0 + np.exp(-(features @ self.weights + self.intercept)))
         return result
 
@@ -126,11 +128,10 @@ def turns_of(path: Path) -> tuple[Dataset, set[str]]:
     return Dataset("longmemeval", memories, questions), {str(item["question_id"]) for item in changed}
 
 
-async def example(
-    product: Memoranda, tenant: str, set_: str, question: Question, is_right: Callable[[str, str], bool]
-) -> Example:
-    """Ask the product, and take its last step off the scores. `is_right` gets the id and the text of a memory."""
-    core, subject = product.core, Subject(tenant_id=tenant)
+async def example_of(case: Case) -> Example:
+    """Ask the product, and take its last step off the scores."""
+    product, subject, set_, question, is_right = case
+    core, tenant = product.core, subject.tenant_id
     asked = Query(query=question.text, scopes=question.scopes, limit=superseding.DEPTH)
     where = all_of(scopes_filter(asked.scopes, subject), selection_filter(asked, subject, now_micros()))
     vector = (await core.embedder.embed([asked.query], "query")).vectors[0]
@@ -155,64 +156,75 @@ async def example(
     return Example(set_, question.group, scores, pairs, right)
 
 
-async def examples(locomo_file: Path, longmemeval_file: Path, embedder: dict[str, str]) -> list[Example]:
-    """The questions of all sets."""
-    result = []
+Case = tuple[Memoranda, Subject, str, Question, Callable[[str, str], bool]]
+"""A product with a conversation, the tenant, the name of the set, a question, and a function that returns True for the
+id and the text of a memory that answers it."""
+
+
+async def cases(locomo_file: Path, longmemeval_file: Path, embedder: dict[str, str]) -> AsyncIterator[Case]:
+    """The questions of all sets, each while the product of its set is open."""
+    config = measured(":memory:", jobs={"workers": 0}, embedder=embedder)
     changing, changed = turns_of(longmemeval_file)
     talks = locomo.read(locomo_file)
     talks.questions[:] = [question for question in talks.questions if question.category in locomo.OVERALL]
     for dataset in (changing, talks):
-        async with await Memoranda.open(
-            config=measured(":memory:", jobs={"workers": 0}, embedder=embedder)
-        ) as product:
+        async with await Memoranda.open(config=config) as product:
             stored = await write(product.memories, dataset)
             for question in dataset.questions:
                 set_ = "updates" if question.id in changed else dataset.name
-
-                def graded(id_: str, _: str, question: Question = question) -> bool:
-                    return any(key in question.grades for key in stored.keys.get(id_, ()))  # noqa: B023
-
-                result.append(await example(product, Subject().tenant_id, set_, question, graded))
-    async with await Memoranda.open(
-        config=measured(":memory:", jobs={"workers": 0}, embedder=embedder)
-    ) as product:
+                yield product, product.subject, set_, question, partial(_graded, stored, question)
+    async with await Memoranda.open(config=config) as product:
         for case in current.read():
             subject = msgspec.structs.replace(product.subject, tenant_id=case.name)
             await product.sessions_as(subject).observe(case.messages, channel_id=current.CHANNEL)
             await embed_pending(product.core, case.name)
+            scopes = [f"channel:{current.CHANNEL}"]
             for asked in case.questions:
-                question = Question(
-                    asked.ask, asked.ask, "", {}, scopes=[f"channel:{current.CHANNEL}"], group=case.name
-                )
+                question = Question(asked.ask, asked.ask, "", {}, scopes=scopes, group=case.name)
+                yield product, subject, f"current, {case.name}", question, partial(_says, asked.now)
 
-                def said(_: str, text: str, now: str = asked.now) -> bool:
-                    return now.casefold() in text.casefold()
 
-                result.append(await example(product, case.name, f"current, {case.name}", question, said))
-    return result
+def _graded(stored: Written, question: Question, id_: str, _: str) -> bool:
+    return any(key in question.grades for key in stored.keys.get(id_, ()))
+
+
+def _says(words_of_answer: str, _: str, text: str) -> bool:
+    return words_of_answer.casefold() in text.casefold()
+
+
+def logistic(x: Floats, y: Floats, weight: Floats, penalty: Floats) -> Fitted:
+    """The logistic regression of labels y (n,) on features x (n, m), standardised, by Newton's method; `penalty`
+    (1 + m,) is that on the squared intercept and weights."""
+    means, deviations = x.mean(axis=0), np.maximum(x.std(axis=0), 1e-9)
+    columns = np.column_stack([np.ones(len(x)), (x - means) / deviations])
+    solved = np.zeros(columns.shape[1])
+    for _ in range(ROUNDS):
+        chance = 1.0 / (1.0 + np.exp(-columns @ solved))
+        slope = columns.T @ (weight * (chance - y)) + penalty * solved
+        curve = (columns * (weight * chance * (1 - chance))[:, None]).T @ columns + np.eye(len(solved))
+        solved = solved - np.linalg.solve(curve, slope)
+    weights = solved[1:] / deviations
+    return Fitted(float(solved[0] - weights @ means), weights)
 
 
 def fitted(asked: Sequence[Example]) -> Fitted:
     """Weights under which the one of each pair that answers is likely; each set counts the same."""
     sets: dict[str, list[Floats]] = {}
-    for one in asked:
-        old, new = one.right[one.pairs.older], one.right[one.pairs.newer]
-        told = old != new
-        sets.setdefault(one.set, []).append(np.column_stack([one.pairs.features[told], new[told]]))
-    by_set = [np.concatenate(some) for some in sets.values()]
-    everything = np.concatenate(by_set)
-    x, y = everything[:, :-1], everything[:, -1]
-    weight = np.concatenate([np.full(len(some), EFFECTIVE / len(by_set) / len(some)) for some in by_set])
-    means, deviations = x.mean(axis=0), np.maximum(x.std(axis=0), 1e-9)
-    columns = np.column_stack([np.ones(len(x)), (x - means) / deviations])
-    solved = np.zeros(columns.shape[1])
-    for _ in range(60):  # Newton's method
-        chance = 1.0 / (1.0 + np.exp(-columns @ solved))
-        slope = columns.T @ (weight * (chance - y)) + solved
-        curve = (columns * (weight * chance * (1 - chance))[:, None]).T @ columns + np.eye(len(solved))
-        solved = solved - np.linalg.solve(curve, slope)
-    weights = solved[1:] / deviations
-    return Fitted(float(solved[0] - weights @ means), weights)
+    for example in asked:
+        old, new = example.right[example.pairs.older], example.right[example.pairs.newer]
+        differ = old != new
+        sets.setdefault(example.set, []).append(
+            np.column_stack([example.pairs.features[differ], new[differ]])
+        )
+    by_set = [np.concatenate(parts) for parts in sets.values()]
+    rows = np.concatenate(by_set)
+    weight = np.concatenate([np.full(len(part), EFFECTIVE / len(by_set) / len(part)) for part in by_set])
+    return logistic(rows[:, :-1], rows[:, -1], weight, np.ones(rows.shape[1]))
+
+
+async def examples(locomo_file: Path, longmemeval_file: Path, embedder: dict[str, str]) -> list[Example]:
+    """All cases as examples."""
+    return [await example_of(case) async for case in cases(locomo_file, longmemeval_file, embedder)]
 
 
 def ranked(one: Example, fit: Fitted | None, bound: float) -> NDArray[np.bool_]:

@@ -349,3 +349,19 @@ def test_a_conversation_that_answers_is_not_told_that_nothing_does(
     made, _ = composed(ContextQuery(query=QUESTION, recent=recent), searched(NOTES), tokens.count, 100)
     assert made.evidence == "none", "of what was retrieved"
     assert (prompts.UNREMEMBERED in made.text) is doubted
+
+
+@pytest.mark.parametrize("budget", [8, 12, 20, 40, 60, 70, 80, 100, 120])
+def test_the_sentence_takes_no_place_from_the_question(budget: int) -> None:
+    recent = [Said(role="user", content="Nice weather today, is it not?")]
+    for asked in (
+        ContextQuery(query=QUESTION, budget=budget),
+        ContextQuery(query=QUESTION, budget=budget, recent=recent, system="Answer briefly."),
+    ):
+        made, _ = composed(asked, searched(NOTES, passages=CHUNKS), tokens.count, 100)
+        assert QUESTION in made.text
+        assert made.tokens == tokens.count(made.text) <= budget
+        retrieved = {piece.part for piece in made.pieces} & {"documents", "memories"}
+        assert (prompts.UNANSWERED in made.text) is bool(retrieved)
+        left = {one.id for one in made.left_out}
+        assert left | {piece.id for piece in made.pieces} >= set(CHUNKS), "nothing is lost silently"

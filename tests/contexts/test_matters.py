@@ -122,16 +122,16 @@ def test_a_context_marks_what_is_latest(rc: Any) -> None:
 @pytest.mark.rows_in("sqlite")
 def test_what_is_not_stored_yet_is_put_together_too(home: Any) -> None:
     """Vectors that a search makes are stored in the background, here behind a write that does not end."""
-    held = Event()
+    release = Event()
     with home.open(embedder={"url": "hash:256"}, jobs={"workers": 0}) as rc:
         for day, floor in ((1, "third"), (9, "fifth")):
             said = {"content": f"My desk is on the {floor} floor of the library.", "user_id": "mara"}
             rc.observe([said | {"occurred_at": MAY + timedelta(days=day)}], channel_id="work")
-        writing = rc.inner.core.store.db.write(lambda _: held.wait(30))
+        writing = rc.inner.core.store.db.write(lambda _: release.wait(30))
         try:
             pieces = rc.context("On which floor is the desk?", scopes=["channel:work"]).pieces
         finally:
-            held.set()
+            release.set()
         writing.result()
     first, second = [piece.text for piece in pieces if piece.part == "memories"]
     assert "10 May 2026, latest" in first

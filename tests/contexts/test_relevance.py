@@ -37,20 +37,20 @@ def rc(home: Any) -> Iterator[Any]:
         yield opened
 
 
-def told(rc: Any, question: str, **fields: Any) -> list[str]:
+def memory_texts(rc: Any, question: str, **fields: Any) -> list[str]:
     made = rc.context(question, scopes=["channel:work"], **fields)
     return [piece.text for piece in made.pieces if piece.part == "memories"]
 
 
 @pytest.mark.rows_in("sqlite")
 def test_what_is_not_relevant_is_left_out_whatever_the_budget(rc: Any) -> None:
-    shown = told(rc, "How much is the rent for Mara's flat?", budget=2_000)
+    shown = memory_texts(rc, "How much is the rent for Mara's flat?", budget=2_000)
     assert "940 euros" in shown[0]
     assert len(shown) <= 3
     made = rc.context("How much is the rent for Mara's flat?", scopes=["channel:work"], budget=2_000)
     assert {one.why for one in made.left_out} == {"floor"}
-    assert len(told(rc, "How much is the rent for Mara's flat?", threshold=0.0)) == len(SAID)
-    assert told(rc, "Write a haiku about autumn") == []
+    assert len(memory_texts(rc, "How much is the rent for Mara's flat?", threshold=0.0)) == len(SAID)
+    assert memory_texts(rc, "Write a haiku about autumn") == []
 
 
 def one(id_: str, similarity: float, score: float, **fields: Any) -> Hit:

@@ -286,6 +286,17 @@ def test_categories_and_dates_beside_filters(filtered: Any) -> None:
     assert listed(filtered, None, agent_id="a") == ["ua"]
 
 
+def test_a_day_as_an_upper_bound_is_included(houses: Any) -> None:
+    house = houses(keys=KEYS)
+    for hour in (0, 12, 24):  # of 2024-06-01
+        keep(house, f"at {hour}", user_id="w", timestamp=1_717_200_000 + 3_600 * hour)
+    day = "2024-06-01"
+    assert listed(house, {"user_id": "w", "timestamp": {"lte": day}}) == ["at 0", "at 12"]
+    assert listed(house, {"user_id": "w", "timestamp": {"gt": day}}) == ["at 24"]
+    assert listed(house, {"user_id": "w", "timestamp": {"lt": day}}) == []
+    assert listed(house, {"user_id": "w"}, end_date=day) == ["at 0", "at 12"]
+
+
 def test_entities_are_listed(filtered: Any) -> None:
     found = ask(filtered, "GET", "/v1/entities/")
     counts = {(one["type"], one["name"]): one["total_memories"] for one in found["results"]}

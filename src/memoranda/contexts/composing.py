@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from memoranda.contexts import telling
 from memoranda.contexts.assembly import (
@@ -92,8 +93,9 @@ class Draft(msgspec.Struct):
 
 def composed(asked: ContextQuery, results: Found, count: Count, snippet: int) -> tuple[Context, list[str]]:
     """Return the context for a question from search results, at most `asked.budget` tokens as one text, and the ids of
-    the memories in it. If neither what was retrieved nor the recent messages are likely to answer, it says so.
-    `snippet` is how many characters of a summary are used."""
+    the memories in it. If neither what was retrieved nor the recent messages are likely to answer, it says so; where
+    that sentence has no place beside the best retrieved piece, nothing retrieved is included. `snippet` is how many
+    characters of a summary are used."""
     count = once(count)
     given, gone = _given(asked)
     base = [*given, *_documents(asked.query, results)]
@@ -103,9 +105,12 @@ def composed(asked: ContextQuery, results: Found, count: Count, snippet: int) ->
     texts = draft.assembled.texts
     if shown.level == "none" and not answered(asked.query, said):
         doubtful = _doubtful(asked.query, draft, said)
-        room = count("".join(doubtful.values())) - count("".join(texts.values())) + 2
+        reserved = count("".join(doubtful.values())) - count("".join(texts.values())) + 2
         if _whole(doubtful, draft.assembled, count) > asked.budget:
-            draft = _fitted(asked, results, base, room, count, snippet)
+            draft = _fitted(asked, results, base, reserved, count, snippet)
+            if FOUND.isdisjoint(draft.assembled.texts):  # nothing retrieved fits beside the sentence
+                given_only = replace(asked, budgets={**asked.budgets, **dict.fromkeys(FOUND, 0)})
+                draft = _fitted(given_only, results, base, 0, count, snippet)
             doubtful = _doubtful(asked.query, draft, said)
         texts = doubtful
     spent = _whole(texts, draft.assembled, count)
@@ -130,10 +135,10 @@ def composed(asked: ContextQuery, results: Found, count: Count, snippet: int) ->
 
 
 def _fitted(
-    asked: ContextQuery, results: Found, base: Sequence[Entry], room: int, count: Count, snippet: int
+    asked: ContextQuery, results: Found, base: Sequence[Entry], reserved: int, count: Count, snippet: int
 ) -> Draft:
-    """Return the pieces in the budget, less the tokens that are kept as `room`."""
-    budget = most = asked.budget - room
+    """Return the pieces in the budget, less the `reserved` tokens."""
+    budget = most = asked.budget - reserved
     for _ in range(TRIES):
         draft = _draft(asked, results, base, budget, count, snippet)
         if (spent := _whole(draft.assembled.texts, draft.assembled, count)) <= most:

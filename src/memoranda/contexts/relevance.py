@@ -101,9 +101,9 @@ def _scores(candidates: Sequence[Chosen]) -> Floats:
     return unsquashed(scores) if styled else scores
 
 
-def probabilities(shown: Floats) -> Floats:
+def probabilities(matrix: Floats) -> Floats:
     """Return the probability (n,) that each memory with these features belongs to the answer."""
-    result: Floats = 1.0 / (1.0 + np.exp(-(shown @ np.array(WEIGHTS) + INTERCEPT)))
+    result: Floats = 1.0 / (1.0 + np.exp(-(matrix @ np.array(WEIGHTS) + INTERCEPT)))
     return result
 
 
@@ -121,11 +121,11 @@ def relevant(
     What took the place of what a relevant one says is relevant, and standing instructions are for every question."""
     if not candidates:
         return [], []
-    shown = features(question, candidates, vectors, calibration)
-    sure = probabilities(shown) >= LEAST
+    matrix = features(question, candidates, vectors, calibration)
+    sure = probabilities(matrix) >= LEAST
     if calibration.center is not None and not topic and not _may_answer(question, candidates, searched):
-        similar = shown[:, FEATURES.index("similarity")] >= FLOOR
-        words = shown[:, FEATURES.index("words")]
+        similar = matrix[:, FEATURES.index("similarity")] >= FLOOR
+        words = matrix[:, FEATURES.index("words")]
         sure &= (similar | (words >= WORDS)) if calibration.center else (similar | (words > 0.0)).any()
     kept = {
         one.memory.id

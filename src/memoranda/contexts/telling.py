@@ -89,7 +89,7 @@ def memory_text(memory: Memory, until: datetime | None = None, *, latest: bool =
     those of where it was said."""
     mark = LATEST if latest else ""
     if memory.kind == "message":
-        return spoken(told_by(memory), memory.content, _local(memory, memory.occurred_at), until, mark)
+        return spoken(speaker_name(memory), memory.content, _local(memory, memory.occurred_at), until, mark)
     if memory.kind != "fact" or is_standing(memory):
         return f"[{_local(memory, memory.occurred_at):%d %B %Y}{mark}] " * latest + line(memory.content)
     began, ended = _local(memory, since(memory)), memory.invalid_at
@@ -104,8 +104,8 @@ def _local(memory: Memory, at: datetime) -> datetime:
     return at.astimezone(memory.occurred_at.tzinfo)
 
 
-def told_by(memory: Memory) -> str | None:
-    """Return the name of who said a message: the speaker; of a person without one the user, else the role."""
+def speaker_name(memory: Memory) -> str | None:
+    """Return the name of the speaker of a message; for a person without a name the user id, else the role."""
     speaker = memory_speaker(memory)
     unnamed = speaker == memory.role and (speaker or "user").lower() in UNNAMED
     return memory.user_id if unnamed and memory.user_id else speaker

@@ -1,4 +1,4 @@
-"""Measures whether contexts have what holds at the end of conversations in which things change, and not what held."""
+"""Measures whether contexts have the current values, not the earlier ones, of conversations in which things change."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from memoranda.text import tokens
 
 BUNDLED = Path(__file__).parent / "current.yaml"
 ASSISTANT = "assistant"
-CHANNEL = "room"
+CHANNEL = "team"
 MOST = 1_000
 """The most facts of one conversation."""
 _LINE = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d) ([^|]+?) \| (.+)", re.DOTALL)
@@ -57,10 +57,10 @@ class Case(msgspec.Struct, frozen=True):
 class CurrentQuality(msgspec.Struct, kw_only=True):
     """How current the contexts of a conversation are.
 
-    `current` is the share of questions whose context has what holds, `first` that of those where nothing that held
-    stands before it, or it is marked as the latest; `search_first` is the share whose first search result has it.
-    `tokens` are those of a context without the question, on average. Of `facts` that hold at the end, `stale` say what
-    held before.
+    `current` is the share of questions whose context has the current value, `first` the share where the earlier value
+    does not stand before it, or it is marked as the latest; `search_first` is the share whose first search result has
+    it. `tokens` are those of a context without the question, on average. Of `facts` at the end, `stale` have an earlier
+    value.
     """
 
     case: str
@@ -165,7 +165,8 @@ async def _measured(product: Memoranda, case: Case, budget: int) -> CurrentQuali
 
 
 def _place(lines: Sequence[str], asked: Asked) -> bool | None:
-    """Return True if what holds stands before what held, or is marked as the latest; None if it is not there."""
+    """Return True if the current value stands before the earlier one, or is marked as the latest; None if the context
+    does not have it."""
     now, before = asked.now.casefold(), asked.before.casefold()
     current = next((line for line in lines if now in line), None)
     if current is None:

@@ -11,7 +11,7 @@ import msgspec
 from memoranda.config.sections import Responses as Settings
 from memoranda.contexts.assembly import shortened
 from memoranda.contexts.finding import relevant_hits
-from memoranda.contexts.telling import SUMMARIES, line, since, told_by
+from memoranda.contexts.telling import SUMMARIES, line, since, speaker_name
 from memoranda.errors import Forbidden, InvalidInput
 from memoranda.memories.memories import Memories
 from memoranda.providers.chat.base import Form, Source
@@ -237,7 +237,7 @@ def arguments_of(arguments: dict[str, Any], type_: type[T]) -> T:
 def said(memory: Memory) -> str | None:
     """Return the speaker and the day of a message, or since when a fact is valid; None for other kinds."""
     if memory.kind == "message":
-        who = told_by(memory)
+        who = speaker_name(memory)
         day = _day(memory, memory.occurred_at)
         return f"{line(who)}, {day}" if who else day
     return f"fact since {_day(memory, since(memory))}" if memory.kind == "fact" else None
