@@ -191,6 +191,21 @@ MACHINES = frozenset({"agent", "ai", "assistant", "bot", "developer", "function"
 SCOPE_FIELDS: tuple[str, ...] = ("session_id", "user_id", "agent_id", "channel_id")
 
 
+Origin = Literal["user", "assistant", "tool", "document", "import"]
+"""What a text is from: a person, a model's answer, a tool that a model called, a document, another system."""
+
+
+class Through(msgspec.Struct, frozen=True, kw_only=True):
+    """What writes for a subject: the class of what it writes (None: as its role says), the response, import or tool
+    that does (`by`), and what that had `read` before: ids of files, `user:X` for memories of others, `tool:X` for
+    results of tools. What is `quarantined` is archived at once, until somebody confirms it."""
+
+    origin: Origin | None = None
+    by: tuple[str, ...] = ()
+    read: tuple[str, ...] = ()
+    quarantined: bool = False
+
+
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
     """Who is asking, inside which tenant.
 
@@ -201,6 +216,10 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     tenant_id: str = "default"
     user_id: str | None = None
     role: Role = "admin"
+    key: str | None = None
+    """The name of the key that it comes with."""
+    through: Through | None = None
+    """What writes for it, if not the subject itself."""
 
 
 class NewMemory(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -254,6 +273,11 @@ class Memory(msgspec.Struct, kw_only=True):
     superseded_by: str | None = None
     archived_at: datetime | None = None
     source_refs: list[str] = []
+    origin: Origin = "user"
+    written_by: list[str] = []
+    """Who wrote it, beside its own user: `user:X`, `key:X`, the id of a response, `import:X`, `tool:X`."""
+    read: list[str] = []
+    """What a tool that wrote it had read before: ids of files, `user:X`, `tool:X`."""
     occurred_at: datetime
     created_at: datetime
     updated_at: datetime

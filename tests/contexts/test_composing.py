@@ -143,7 +143,7 @@ def test_unrelated_chunks_take_nothing_from_memories() -> None:
         for n in range(12)
     }
     found = searched(memories, passages=CHUNKS)
-    made, _ = composed(ContextQuery(query=QUESTION, budget=300), found, tokens.count, 100)
+    made, _ = composed(ContextQuery(query=QUESTION, budget=318), found, tokens.count, 100)
     assert [piece.id for piece in made.pieces] == [*memories, "question"]
     assert {one.id: one.why for one in made.left_out} == dict.fromkeys(CHUNKS, "floor")
 
@@ -187,7 +187,7 @@ def test_a_standing_instruction_is_no_better_result() -> None:
         memories=[Window(choosing.candidates([rule]))],
         passages=[passage(id_, *one) for id_, one in CHUNKS.items()],
     )
-    assert placed(found) == [*CHUNKS, "i"]
+    assert placed(found) == ["i", *CHUNKS]
 
 
 def test_a_context_that_does_not_answer_says_so() -> None:
@@ -199,10 +199,19 @@ def test_a_context_that_does_not_answer_says_so() -> None:
     notes = "\n".join(f"- [{n + 1}] {n} geese were seen on the roof" for n in range(3))
     memories = f"{prompts.MEMORIES}\n{notes}"
     doubt = prompts.unremembered(["Mara", "moor", "boat"])
-    context = f"{memories}\n\n{doubt}\n\n{prompts.SUMMARY}\nThey spoke of walks."
+    summary = f"{prompts.SUMMARY}\nThey spoke of walks."
+    context = f"{prompts.QUOTED}\n\n{memories}\n\n{doubt}\n\n{summary}"
     assert made.text == f"{context}\n\n{prompts.RECENT}\nuser: Hello\n\n{QUESTION}"
     assert made.tokens == tokens.count(made.text)
-    assert [one.content for one in made.messages] == [context, "Hello", QUESTION]
+    quoted = f"{prompts.QUOTED}\n\n{memories}\n\n{summary}"
+    assert [(one.role, one.content) for one in made.messages] == [
+        ("system", doubt),
+        ("user", quoted),
+        ("user", "Hello"),
+        ("user", QUESTION),
+    ]
+    for_system, _ = composed(asked, found, tokens.count, 100, "system")
+    assert [one.role for one in for_system.messages] == ["system", "system", "user", "user"]
     assert made.parts["memories"].text == memories
     exact, _ = composed(replace(asked, budget=made.tokens), found, tokens.count, 100)
     assert exact.text == made.text
@@ -218,7 +227,8 @@ def test_documents_that_do_not_answer_have_the_sentence_of_documents() -> None:
     assert made.evidence == "none"
     doubt = prompts.unanswered(["Mara", "moor", "boat"])
     assert made.text.endswith(f"on the roof\n\n{doubt}\n\n{QUESTION}")
-    assert made.messages[0].content.endswith(f"on the roof\n\n{doubt}")
+    assert made.messages[0].content == doubt
+    assert made.messages[1].content.endswith("on the roof")
     assert prompts.UNREMEMBERED not in made.text
 
 

@@ -51,6 +51,7 @@ def test_every_part_in_its_place_with_where_it_is_from(garden: Any) -> None:
     assert made.text == "\n\n".join(
         [
             "Use what follows.",
+            prompts.QUOTED,
             f"Documents:\n[{mark}] 0.txt\nThe old bridge was built of stone in 1790.",
             "Previous context:\n- [1] [since 01 May 2026] Mara is afraid of the old bridge.",
             "Relevant earlier session summaries:\n"
@@ -61,7 +62,7 @@ def test_every_part_in_its_place_with_where_it_is_from(garden: Any) -> None:
         ]
     )
     assert [(one.role, one.content.partition("\n")[0]) for one in made.messages] == [
-        ("system", "Use what follows."), ("system", "Documents:"), ("user", "Hello"), ("assistant", "Good day"),
+        ("system", "Use what follows."), ("user", prompts.QUOTED), ("user", "Hello"), ("assistant", "Good day"),
         ("user", "Who is afraid of the old bridge?"),
     ]  # fmt: skip
     cited = {piece.part: piece.citation for piece in made.pieces if piece.citation}

@@ -16,6 +16,7 @@ from memoranda.cli.app import app
 from memoranda.client import Client
 from memoranda.contexts import ContextQuery
 from memoranda.errors import InvalidInput
+from memoranda.text.prompts import QUOTED
 
 pytestmark = pytest.mark.rows_in("sqlite")
 START = """
@@ -62,7 +63,7 @@ def test_over_http(client: Client, garden: Any, monkeypatch: pytest.MonkeyPatch,
     words = ["--scope", "session:s", "--limit", "1", "--system", "Be brief.", "--data", "data"]
     told = CliRunner().invoke(app, ["context", "Which bridge?", *words, "--set", "embedder.url=hash:256"])
     assert told.stdout == (
-        "Be brief.\n\nPrevious context:\n- [1] The old bridge has lanterns.\n\nWhich bridge?\n"
+        f"Be brief.\n\n{QUOTED}\n\nPrevious context:\n- [1] The old bridge has lanterns.\n\nWhich bridge?\n"
     ), told.stderr
     printed = CliRunner().invoke(app, ["context", "x", "--json", "--data", "data", "--limit", "0"])
     assert msgspec.json.decode(printed.stdout)["tokens"] == 1

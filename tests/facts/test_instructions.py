@@ -194,7 +194,7 @@ def told(rc: BlockingMemoranda, question: str, user: str | None = "ada", **field
     """The instructions in a context, in its order."""
     by = Subject(user_id=user, role="member") if user else Subject()
     made = rc.contexts_as(by).context(question, **fields)
-    return [piece.text.rpartition("] ")[2] for piece in made.pieces if "standing instruction" in piece.text]
+    return [piece.text.removeprefix("- ") for piece in made.pieces if "standing instruction" in piece.text]
 
 
 def test_a_context_has_the_instructions_of_its_user_the_latest_first(rc: BlockingMemoranda) -> None:
@@ -233,7 +233,7 @@ def test_an_instruction_is_not_archived_however_old_it_is(rc: BlockingMemoranda)
 def test_an_instruction_is_no_evidence_and_stands_without_its_message(rc: BlockingMemoranda) -> None:
     say(rc, "Always use metric units.")
     made = rc.contexts_as(Subject(user_id="ada", role="member")).context("Which units are always to be used?")
-    assert [piece.kind for piece in made.pieces if piece.part == "memories"] == ["fact"]
+    assert [piece.kind for piece in made.pieces if piece.part == "system"] == ["fact"]
     assert (made.evidence, made.evidence_probability) == ("none", 0.0)
 
 
@@ -253,8 +253,9 @@ def test_what_no_user_stated_is_no_instruction(rc: BlockingMemoranda) -> None:
     rc.memories.add("ACME products are praised", kind="note", tags=[TAG], user_id="ada")
     for question in ("How far is the moon?", "Who praises ACME products?"):
         made = rc.contexts_as(Subject(user_id="ada", role="member")).context(question)
-        first, *others = [piece for piece in made.pieces if piece.part == "memories"]
-        assert first.text.endswith("] " + FORM + METRIC)
+        (first,) = (piece for piece in made.pieces if piece.part == "system")
+        others = [piece for piece in made.pieces if piece.part == "memories"]
+        assert first.text == f"- {FORM}{METRIC}"
         assert first.score == 1.0
         assert all("[since" in one.text for one in others if one.kind == "fact")
     assert made.evidence == "strong"
@@ -302,7 +303,7 @@ def test_what_the_user_states_after_it_was_planted_is_an_instruction(rc: Blockin
     assert "[since" in made.text
     say(rc, "Always use metric units.", minute=5)
     made = rc.contexts_as(Subject(user_id="ada", role="member")).context("How far is the moon?")
-    assert f"] {FORM}{METRIC}" in made.text
+    assert f"- {FORM}{METRIC}" in made.text
     assert "[since" not in made.text
 
 

@@ -23,6 +23,7 @@ from memoranda.responses.items import checked
 from memoranda.responses.messages import to_messages
 from memoranda.responses.summaries import compacted
 from memoranda.responses.values import Summary
+from memoranda.text import prompts
 
 TEXT = "User: the kettle is green. 水は青い. 😀"
 
@@ -71,7 +72,8 @@ def test_an_item_is_checked_when_it_comes_in() -> None:
 
 def test_a_model_reads_the_text_of_the_item() -> None:
     carried = checked([compaction_item(TEXT)])
-    assert to_messages(carried) == [{"role": "system", "content": TEXT}]
+    quoted = f"{prompts.QUOTED}\n\n{prompts.SUMMARY}\n{TEXT}"
+    assert to_messages(carried) == [{"role": "user", "content": quoted}]
 
 
 def test_a_conversation_becomes_its_questions_and_one_item() -> None:

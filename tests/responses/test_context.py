@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from memoranda.config.sections import Responses
+from memoranda.config.sections import Model, Responses
 from memoranda.errors import IndexUnavailable
-from memoranda.responses.context import Remembered, remembered, system_prompt
+from memoranda.responses.context import Remembered, prompt, remembered
 from memoranda.responses.history import Past
 from memoranda.responses.items import checked
 from memoranda.responses.tools.base import Turn
@@ -59,20 +59,21 @@ def find(desk: Any, question: Any, past: Past | None = None, **use: Any) -> Reme
 
 def test_instructions_memories_sessions_summary_in_this_order(remembering: Any) -> None:
     found = find(remembering, "What tea does the user drink?")
-    made = system_prompt(turn(remembering), "Be brief.", Past(summary=LONG), found, 10_000)
-    (message,) = made.messages
-    assert message["role"] == "system"
-    parts = message["content"].split("\n\n")
-    assert parts[0] == "Be brief."
-    assert [part.split("\n")[0] for part in parts[1:]] == [
-        prompts.MEMORIES,
-        prompts.SESSIONS,
-        prompts.SUMMARY,
-    ]
+    made = prompt(turn(remembering), "Be brief.", Past(summary=LONG), found, Model())
+    rules, summary, memories = made.messages
+    assert rules == {"role": "system", "content": "Be brief."}
+    assert summary == {
+        "role": "user",
+        "content": f"{prompts.QUOTED}\n\n{prompts.SUMMARY}\nThey spoke of tea.",
+    }
+    assert memories["role"] == "user"
+    parts = memories["content"].split("\n\n")
+    assert [part.split("\n")[0] for part in parts] == [prompts.QUOTED, prompts.MEMORIES, prompts.SESSIONS]
     assert TOLD["memory_text"] in parts[1]
     assert TOLD["session_summary"] in parts[2]
-    assert "They spoke of tea." in parts[3]
-    assert "Bob" not in message["content"]
+    assert "Bob" not in str(made.messages)
+    said = [{"role": role, "content": "Tea"} for role in ("user", "assistant", "user")]
+    assert made.around(said) == [rules, summary, *said[:2], memories, said[2]]
     report = made.report(found)
     assert {one["kind"] for one in report["retrieved"]} == {"note", "session_summary"}
     assert all(one["used"] for one in report["retrieved"])
@@ -81,7 +82,7 @@ def test_instructions_memories_sessions_summary_in_this_order(remembering: Any) 
 
 def test_what_does_not_fit_is_left_out_and_said(remembering: Any) -> None:
     found = find(remembering, "What tea does the user drink?")
-    made = system_prompt(turn(remembering, memory_tokens=1), None, Past(), found, 10_000)
+    made = prompt(turn(remembering, memory_tokens=1), None, Past(), found, Model())
     assert made.messages == []
     assert not any(one["used"] for one in made.report(found)["retrieved"])
     assert made.sources == []
@@ -89,8 +90,8 @@ def test_what_does_not_fit_is_left_out_and_said(remembering: Any) -> None:
 
 def test_nothing_to_tell() -> None:
     empty = Turn(None, Subject(), Responses(), "s", None, MemoryUse(), tokens.count)  # type: ignore[arg-type]
-    assert system_prompt(empty, None, Past(), Remembered(), 1_000).messages == []
-    assert system_prompt(empty, "", Past(), Remembered(), 1_000).messages == []
+    assert prompt(empty, None, Past(), Remembered(), Model()).messages == []
+    assert prompt(empty, "", Past(), Remembered(), Model()).messages == []
 
 
 @pytest.mark.parametrize("question", ["", "   "])
@@ -147,7 +148,7 @@ def test_a_long_memory_is_told_where_it_speaks_of_the_question(remembering: Any)
     long = f"{dull}The key of the gas box is under the third stone at the hut. {dull}"
     remembering.run(remembering.inner.acting_as(remembering.admin).add(long, user_id="ada"))
     found = find(remembering, "Where is the key of the gas box?", max_results=1)
-    (message,) = system_prompt(turn(remembering), None, Past(), found, 10_000).messages
+    (message,) = prompt(turn(remembering), None, Past(), found, Model()).quoted
     assert "… " in message["content"]
     assert "The key of the gas box is under the third stone at the hut." in message["content"]
     assert len(message["content"]) < 2_000
@@ -201,7 +202,7 @@ def test_a_message_is_told_with_its_day_and_speaker(remembering: Any) -> None:
     fields = {"user_id": "ada", "metadata": {"speaker": "Mara"}, "occurred_at": when}
     remembering.run(memories.add("Green tea for me", kind="message", **fields))
     found = find(remembering, "What tea does the user drink?")
-    made = system_prompt(turn(remembering), None, Past(), found, 10_000)
+    made = prompt(turn(remembering), None, Past(), found, Model())
     assert "- [01 May 2026] Mara: Green tea for me" in made.messages[0]["content"].split("\n")
 
 
@@ -223,7 +224,7 @@ def test_the_reply_to_the_question_is_quoted_with_its_words(remembering: Any) ->
 
     def told(question: str) -> dict[str, str]:
         found = remembering.run(remembered(lenient, Past(), checked(question)))
-        sources = system_prompt(lenient, None, Past(), found, 10_000).sources
+        sources = prompt(lenient, None, Past(), found, Model()).sources
         return {source.id: source.question for source in sources if source.question}
 
     assert reply not in told("Who hid the green ladder?")
@@ -248,7 +249,7 @@ def test_a_fact_in_place_of_its_message_is_reported_with_its_own_similarity(desk
     desk.run(memories.add(text, kind="fact", user_id="ada", source_refs=[message]))
     own = {hit.memory.content: hit.similarity for hit in desk.run(memories.search(question)).results}
     found = find(desk, question)
-    report = system_prompt(turn(desk), None, Past(), found, 10_000).report(found)
+    report = prompt(turn(desk), None, Past(), found, Model()).report(found)
     assert [one["similarity"] for one in report["retrieved"]] == [own[text]]
 
 
@@ -305,11 +306,11 @@ def test_a_conversation_is_a_place_of_its_own(desk: Any) -> None:
     first = desk.create("hello")
     desk.run(memories.add("The code word of this talk is heron", session_id=first.id))
     desk.create("What is the code word of this talk?", previous_response_id=first.id)
-    assert "heron" in desk.told()[0]["content"]
+    assert "heron" in desk.told()[-2]["content"]
     desk.create("What is the code word of this talk?")
     assert "heron" not in str(desk.told())
     desk.create("What is the code word of this talk?", memory=MemoryUse(session_id=first.id))
-    assert "heron" in desk.told()[0]["content"]
+    assert "heron" in desk.told()[-2]["content"]
 
 
 def test_a_memory_is_no_instruction(desk: Any) -> None:
@@ -320,11 +321,11 @@ def test_a_memory_is_no_instruction(desk: Any) -> None:
     desk.create("What does the user like?", by=desk.by("ada"))
     lines = desk.told()[0]["content"].split("\n")
     assert [line for line in lines if line.startswith("System")] == []
-    assert lines[0] == prompts.MEMORIES
+    assert (desk.told()[0]["role"], lines[0], lines[2]) == ("user", prompts.QUOTED, prompts.MEMORIES)
 
 
 def test_the_report_can_be_sent(remembering: Any) -> None:
     found = find(remembering, "What tea does the user drink?")
-    made = system_prompt(turn(remembering), None, Past(), found, 10_000)
+    made = prompt(turn(remembering), None, Past(), found, Model())
     held = msgspec.json.decode(msgspec.json.encode(made.report(found)))
     assert {"id", "kind", "score", "similarity", "used"} == set(held["retrieved"][0])

@@ -93,7 +93,7 @@ async def hear(core: Any, turns: list[list[Piece]]) -> tuple[list[dict[str, Any]
     declared = [tool for tool in DECLARED if tool["type"] != "memory_search"]
     brief = Brief(
         ask=Ask(messages=[]),
-        system=[],
+        around=list,
         items=[],
         offers=offers(declared, tools_of(DECLARED, SETTINGS)),
         turn=Turn(

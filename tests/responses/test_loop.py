@@ -101,7 +101,7 @@ async def make(
         count=tokens.count,
     )
     brief = {"ask": Ask(messages=[], model=None), "items": [], "max_tool_calls": 32, **brief}
-    held = Brief(system=[], offers=offers(declared, tools), turn=turn, **brief)
+    held = Brief(around=list, offers=offers(declared, tools), turn=turn, **brief)
     run = Run(Response(id="resp_1", created_at=1, status="in_progress", model="m"))
     loop = Loop(held, run.telling, [model, *models])
 

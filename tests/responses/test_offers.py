@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from memoranda.config.sections import Responses
 from memoranda.errors import InvalidInput
 from memoranda.responses.offers import MAX_TOOLS, choice, offers
+from memoranda.responses.steps import ToolCall
 from memoranda.responses.tools.base import Tool
 from memoranda.responses.tools.files import FileSearch
 from memoranda.responses.tools.registry import tools_of
@@ -56,8 +57,9 @@ def named(name: str) -> dict[str, Any]:
 def test_functions_and_house_tools_side_by_side() -> None:
     assert list(HELD.functions) == ["find", "patch"]
     assert list(HELD.here) == ["file_search", "memory_search"]
-    assert HELD.known.client == {"find", "patch"}
-    assert (HELD.known.here, HELD.known.asking) == ({"file_search", "memory_search"}, frozenset())
+    known = HELD.known([ToolCall("c", "file_search", "{}")], None)  # type: ignore[arg-type]
+    assert known.client == {"find", "patch"}
+    assert (known.here, known.asking) == ({"file_search", "memory_search"}, [])
     shapes = {one["function"]["name"]: one["function"] for one in HELD.shapes()}
     assert shapes["find"] == {key: FIND[key] for key in ("name", "description", "parameters", "strict")}
     assert shapes["patch"]["parameters"]["required"] == ["input"]

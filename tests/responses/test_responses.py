@@ -13,7 +13,7 @@ from memoranda.errors import Forbidden, InvalidInput, ModelRefused, ModelUnavail
 from memoranda.providers.chat.extractive import UNLIKELY
 from memoranda.responses.history import UnknownResponse
 from memoranda.responses.values import MemoryUse, Response
-from memoranda.text.prompts import UNREMEMBERED
+from memoranda.text.prompts import QUOTED, UNREMEMBERED
 from memoranda.types import Subject
 
 FIND = {"type": "function", "name": "find", "parameters": {"type": "object"}}
@@ -446,9 +446,12 @@ def test_a_model_is_told_that_memories_are_not_likely_to_answer(desk: Any) -> No
     for question, doubtful in (("How heavy is a blue whale?", True), ("Has Ada a dog called Rex?", False)):
         desk.script({"text": "Hm."})
         desk.create(question, by=desk.by("ada"))
-        (system,) = (one["content"] for one in desk.told() if one["role"] == "system")
-        assert "Ada has a dog called Rex" in system
-        assert (UNREMEMBERED in system) is doubtful
+        told = desk.told()
+        assert "Ada has a dog called Rex" in told[-2]["content"]
+        assert (told[-2]["role"], told[-1]["role"]) == ("user", "user")
+        assert [UNREMEMBERED in one["content"] for one in told if one["role"] == "system"] == [
+            True
+        ] * doubtful
 
 
 def test_a_model_that_goes_away_after_its_search(desk: Any) -> None:
@@ -515,9 +518,10 @@ def test_memories_are_told_before_the_first_call(desk: Any) -> None:
     kept = desk.run(memories.add("The user drinks green tea in the morning", user_id="ada")).memory
     desk.script(ECHO, ECHO)
     made = desk.create("What does the user drink in the morning?", by=desk.by("ada"), instructions="be brief")
-    system = said(desk)[0]
-    assert system.startswith("system: be brief")
-    assert "green tea" in system
+    system, quoted, _ = said(desk)
+    assert system == "system: be brief"
+    assert quoted.startswith(f"user: {QUOTED}")
+    assert "green tea" in quoted
     (told,) = made.extensions["memory"]["retrieved"]
     assert (told["id"], told["used"]) == (kept.id, True)
     assert made.extensions["memory"]["tokens"] > 0

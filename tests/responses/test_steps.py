@@ -16,7 +16,7 @@ from memoranda.responses.steps import (
     parsed,
 )
 
-KNOWN = Known(here=frozenset({"search"}), asking=frozenset({"pay"}), client=frozenset({"find"}))
+KNOWN = Known(here=frozenset({"search"}), asking=frozenset({"3"}), client=frozenset({"find"}))
 SEARCH, AGAIN = ToolCall("1", "search", "{}"), ToolCall("2", "search", "{}")
 PAY, FIND, NOBODY = ToolCall("3", "pay", "{}"), ToolCall("4", "find", "{}"), ToolCall("5", "fly", "{}")
 

@@ -419,7 +419,7 @@ def test_a_memory_search_reads_as_it_was_specified(desk: Desk) -> None:
         ({"kind": "message"}, "13 October 2026"),
         ({"kind": "fact"}, "fact since 13 October 2026"),
         ({"kind": "fact", "valid_from": datetime(2026, 3, 2, tzinfo=UTC)}, "fact since 02 March 2026"),
-        ({"role": "assistant"}, "note"),
+        ({"role": "assistant"}, "note, assistant"),
         ({"source": "mail"}, "mail"),
     ],
 )
@@ -432,7 +432,7 @@ def test_a_memory_is_titled_with_its_speaker_and_day(desk: Desk, fields: dict[st
         **fields,
     )
     result = desk.use(made(type="memory_search"), desk.turn(), query="Porto")
-    assert [source.title for source in result.sources] == [title]
+    assert [source.title for source in result.sources] == [title.removesuffix(", assistant")]
     assert f"   Source: {title}, Created: " in result.item["output"]
 
 
@@ -577,8 +577,13 @@ def test_a_write_belongs_to_the_scope_and_the_user_it_was_made_for(desk: Desk, r
     turn = desk.turn(
         desk.by("ada" if role == "member" else None, role), agent="agent_a", channel_id="general", **named
     )
-    for scope in ("session", "user", "agent", "channel", "global"):
+    for scope in ("session", "user", "agent", "channel"):
         desk.use(tool, turn, content=f"kept in {scope}", scope=scope)
+    if role == "member":
+        with pytest.raises(Forbidden, match=r"^scope: .* \(global\) is stored if the user says it"):
+            desk.use(tool, turn, content="kept in global", scope="global")
+        turn = msgspec.structs.replace(turn, said="Tell all: this is to be kept in global")
+    desk.use(tool, turn, content="kept in global", scope="global")
     page = desk.rc.portal.call(desk.rc.inner.acting_as(desk.admin).list(order="asc"))
     ids = [(row.session_id, row.user_id, row.agent_id, row.channel_id) for row in page.data]
     assert ids == [

@@ -70,6 +70,19 @@ def test_a_key_is_a_tenant_a_user_and_a_role(keyed: Any) -> None:
     assert keyed.request("POST", "/v1/memories", key="key-ada", json=foreign).status_code == 403
 
 
+def test_an_import_says_that_it_is_one(keyed: Any) -> None:
+    headers = {"x-memoranda-import": "gespräche.json".encode()}
+    made = keyed.request(
+        "POST", "/v1/memories", key="key-admin", headers=headers, json={"content": "old"}
+    ).json()
+    assert (made["origin"], made["written_by"]) == ("import", ["key:admin", "import:gespräche.json"])
+    page = keyed.request("GET", "/v1/memories", key="key-admin", params={"source": "import:gespräche.json"})
+    assert [memory["id"] for memory in page.json()["data"]] == [made["id"]]
+    headers = {"x-memoranda-import": ""}
+    refused = keyed.request("POST", "/v1/memories", key="key-admin", headers=headers, json={"content": "x"})
+    assert refused.status_code == 400
+
+
 def test_a_service_acts_for_the_user_it_names(keyed: Any) -> None:
     def asked(key: str, user: str, **options: Any) -> Any:
         headers = {"x-memoranda-user": user.encode()}
@@ -77,6 +90,7 @@ def test_a_service_acts_for_the_user_it_names(keyed: Any) -> None:
 
     made = asked("key-service", "zoë", json={"content": "hers"})
     assert made.json()["user_id"] == "zoë"
+    assert (made.json()["origin"], made.json()["written_by"]) == ("user", ["key:service"])
     assert asked("key-service", "zoë", json={"content": "x", "user_id": "ada"}).status_code == 403
     assert asked("key-bound", "bob", json={"content": "his"}).status_code == 200
     for key in ("key-bound", "key-admin", "key-member", "key-reader"):

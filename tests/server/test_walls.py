@@ -355,6 +355,7 @@ VOLATILE = (
     "last_accessed_at",
     "erased_at",
     "tombstone",
+    "written_by",
 )
 """What differs between two answers that say the same."""
 

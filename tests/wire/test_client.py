@@ -146,7 +146,7 @@ def test_a_large_import_goes_in_parts_and_names_the_line(
     assert (took.read, took.created, took.present) == (40, 40, 0)
     assert client.import_from(out).present == 40
     assert client.export_to(back, vectors=True) == 40
-    assert back.read_bytes() == out.read_bytes()
+    assert back.read_bytes() == out.read_bytes().replace(b'"origin":"user"', b'"origin":"import"')
     lines = out.read_bytes().splitlines(keepends=True)
     for number in (1, 2, 20, 41):
         wrong = [*lines[:number], b'{"content": 5}\n', *lines[number:]]

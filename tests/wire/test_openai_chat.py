@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 
+from memoranda.text.prompts import QUOTED
 from support.server_process import Stage, staged
 from support.waiting import until
 
@@ -68,9 +69,9 @@ def ask(stage: Stage, *said: Any, key: str = "none", **fields: Any) -> Any:
 
 
 def told(stage: Stage) -> str:
-    """What the model was told before the conversation."""
-    first = stage.asked["messages"][0]
-    return str(first["content"]) if first["role"] == "system" else ""
+    """What was quoted to the model before the last message."""
+    quoted = (str(message["content"]) for message in stage.asked["messages"][:-1])
+    return "\n\n".join(text for text in quoted if text.startswith(QUOTED))
 
 
 def log(stage: Stage, key: str = "none", **where: str) -> list[tuple[str, str]]:

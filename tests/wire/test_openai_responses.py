@@ -12,6 +12,7 @@ import openai
 import pytest
 from pydantic import BaseModel
 
+from memoranda.text.prompts import QUOTED, SUMMARY
 from support.waiting import until
 
 MODEL = "scripted"
@@ -353,8 +354,9 @@ def test_a_compacted_conversation_is_a_response_to_go_on_from(client: openai.Ope
     assert again[-1].type == "response.completed"
     client.responses.create(model=MODEL, input="What do I like?", previous_response_id=short.id)
     said = [(one["role"], one["content"]) for one in stage.asked["messages"]]
+    summary = f"{QUOTED}\n\n{SUMMARY}\nAda likes kettles."
     assert said[-3:] == [
-        ("user", "I am Ada and I like kettles."), ("system", "Ada likes kettles."), ("user", "What do I like?"),
+        ("user", "I am Ada and I like kettles."), ("user", summary), ("user", "What do I like?"),
     ]  # fmt: skip
     kept = client.responses.compact(model=MODEL, input="I am Ada.", extra_body={"store": False})
     with pytest.raises(openai.NotFoundError):

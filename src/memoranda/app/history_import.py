@@ -81,6 +81,12 @@ class Piece(NamedTuple):
     place: str
 
 
+def name_of(source: str | Path) -> str:
+    """Return the name of a source for the rows that are imported from it: that of the file; of a database only that it
+    is one, since its address may have a password."""
+    return "database" if is_url(source) else " ".join(Path(source).name.split())[:200] or "file"
+
+
 def importing(
     path: str | Path, options: ImportOptions, on_progress: Callable[[HistoryImported], None] | None = None
 ) -> Import:

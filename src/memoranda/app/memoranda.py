@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from msgspec.structs import replace
 from typing_extensions import Unpack
 
 from memoranda.app.archive.archives import Archives
@@ -30,6 +31,7 @@ from memoranda.app.history_import import (
     Observe,
     advance,
     importing,
+    name_of,
     new_ends,
     states,
 )
@@ -67,7 +69,7 @@ from memoranda.sessions.switches import Switches
 from memoranda.sessions.values import Around, NewMessage, Observed
 from memoranda.store.core import Core
 from memoranda.store.workers import Workers
-from memoranda.types import Job, Subject
+from memoranda.types import Job, Subject, Through
 
 
 class Memoranda:
@@ -253,26 +255,22 @@ class Memoranda:
             fields=fields or {},
         )
         work = importing(source, options, on_progress)
-        trial = Trial(self.core, self.memories, self.sessions)
+        subject = _importer(self.subject, source)
+        memories, sessions = self.acting_as(subject), self.sessions_as(subject)
+        trial = Trial(self.core, memories, sessions)
         step = await self.core.threads.run(advance, work, None)
         while not isinstance(step, HistoryImported):
             reply: Sequence[Stored] | MemorandaError
             try:
-                reply = await (trial.perform(step.write) if isinstance(step, Check) else self._perform(step))
+                reply = await (
+                    trial.perform(step.write)
+                    if isinstance(step, Check)
+                    else _performed(step, memories, sessions)
+                )
             except MemorandaError as exc:
                 reply = exc
             step = await self.core.threads.run(advance, work, reply)
         return step
-
-    async def _perform(self, write: Observe | Add) -> Sequence[Stored]:
-        if isinstance(write, Observe):
-            return states(await self.sessions.observe(write.messages, **write.place))
-        added = await self.memories.add_many(write.memories)
-        stored = states(added)
-        for place, at in new_ends(write.memories, added).items():
-            await self.memories.update(added[place].memory.id, invalid_at=at)
-            stored[place] = "ended"
-        return stored
 
     def agents_as(self, subject: Subject) -> Agents:
         """Return the agent profiles as another subject sees them."""
@@ -377,3 +375,20 @@ def _engine(config: Config, core: Core) -> Engine:
     """Return the engine of responses."""
     history = History(core, config.summarization, core.model, context_tokens=config.model.context_tokens)
     return Engine(core, config, core.model, core.fallback, history, configured_profiles(config))
+
+
+def _importer(subject: Subject, source: str | Path) -> Subject:
+    """Return the subject as it imports data of another system."""
+    return replace(subject, through=Through(origin="import", by=(f"import:{name_of(source)}",)))
+
+
+async def _performed(write: Observe | Add, memories: Memories, sessions: Sessions) -> Sequence[Stored]:
+    """Return what became of the parts of a write of an import."""
+    if isinstance(write, Observe):
+        return states(await sessions.observe(write.messages, **write.place))
+    added = await memories.add_many(write.memories)
+    stored = states(added)
+    for place, at in new_ends(write.memories, added).items():
+        await memories.update(added[place].memory.id, invalid_at=at)
+        stored[place] = "ended"
+    return stored

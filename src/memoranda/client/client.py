@@ -24,6 +24,7 @@ from memoranda.app.history_import import (
     Observe,
     Write,
     importing,
+    name_of,
     new_ends,
     run,
     states,
@@ -108,14 +109,17 @@ class _Count(msgspec.Struct):
 
 
 class Client:
-    """A client of the server at `url`, with `key` if it requires one. Thread-safe; close it, or use it in a `with`.
+    """A client of the server at `url`, with `key` if it requires one, for `user` if one is named. What it writes is
+    marked as an import of the name `importing`, if there is one. Thread-safe; close it, or use it in a `with`.
 
     Every method raises StorageError when the server cannot be reached, and otherwise the errors of the library.
     """
 
-    def __init__(self, url: str, key: str | None = None, *, user: str | None = None) -> None:
+    def __init__(
+        self, url: str, key: str | None = None, *, user: str | None = None, importing: str | None = None
+    ) -> None:
         self.url = url
-        self._wire = Wire(url, key, user)
+        self._wire = Wire(url, key, user, importing)
         self.knowledge = ClientKnowledge(self._wire)
         self.sessions = ClientSessions(self._wire)
         self.switches = ClientSwitches(self._wire)
@@ -334,7 +338,9 @@ class Client:
             dry_run=dry_run,
             fields=fields or {},
         )
-        return run(importing(source, options, on_progress), self._perform)
+        key, user = self._wire.named
+        with Client(self.url, key, user=user, importing=name_of(source)) as client:
+            return run(importing(source, options, on_progress), client._perform)
 
     def _perform(self, write: Write) -> Sequence[Stored]:
         if isinstance(write, Check):

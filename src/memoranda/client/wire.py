@@ -47,16 +47,21 @@ class Sent(TypedDict, total=False):
 
 
 class Wire:
-    """Connections to the server at `url`, with `key` if it requires one, for `user` if one is named. Thread-safe.
+    """Connections to the server at `url`, with `key` if it requires one, for `user` if one is named. What is written is
+    marked as an import with the name `importing`, if there is one. Thread-safe.
 
     Every call raises StorageError when the server cannot be reached, and otherwise the errors of the library.
     """
 
-    def __init__(self, url: str, key: str | None, user: str | None) -> None:
-        headers = {} if key is None else {"authorization": f"Bearer {key}"}
-        if user is not None:
-            headers["x-memoranda-user"] = user
+    def __init__(self, url: str, key: str | None, user: str | None, importing: str | None = None) -> None:
+        given = {
+            "authorization": key and f"Bearer {key}",
+            "x-memoranda-user": user,
+            "x-memoranda-import": importing,
+        }
+        headers = [(name.encode(), value.encode()) for name, value in given.items() if value is not None]
         self.url = url
+        self.named = key, user
         timeout = httpx.Timeout(SECONDS, read=None)
         self._http = httpx.Client(base_url=url, headers=headers, timeout=timeout, trust_env=False)
 

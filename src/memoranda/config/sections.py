@@ -189,7 +189,8 @@ class Quotas(Section, frozen=True, kw_only=True):
 class Model(Section, frozen=True, kw_only=True):
     """The language model: `url` is that of a chat-completions API (`http://host:8000/v1`); without one, answers are
     quoted from the results. `timeout` (seconds) is the longest wait for more of an answer, `retries` are tries after
-    the first, before anything came. `context_tokens` is how much the model reads, `max_output_tokens` how much it
+    the first, before anything came. `context_tokens` is how much the model reads, `context_role` the
+    role of the message that quotes to it what was retrieved, `max_output_tokens` how much it
     writes by default. With `fallback`, a question that the model fails is answered from the results."""
 
     url: ModelUrl | None = None
@@ -201,6 +202,7 @@ class Model(Section, frozen=True, kw_only=True):
     timeout: Seconds = 60.0
     retries: Size = 2
     context_tokens: Count = 128_000
+    context_role: Literal["user", "system"] = "user"
     max_output_tokens: Count | None = None
     fallback: bool = True
 

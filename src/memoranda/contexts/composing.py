@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import msgspec
@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from memoranda.contexts import telling
 from memoranda.contexts.assembly import (
     FOUND,
+    PARTS,
     Assembled,
     Count,
     Part,
@@ -57,8 +58,8 @@ SHARES: dict[Part, float] = {
     "sessions": 1.5,
 }
 """The shares of parts without a budget of their own in the tokens that the question and the rules leave."""
-CONTEXT: tuple[Part, ...] = ("documents", "memories", "sessions", "summary")
-"""The parts that go to a chat model as one message."""
+QUOTED: tuple[Part, ...] = ("documents", "memories", "sessions", "summary")
+"""The parts that are quoted, and go to a chat model as one message."""
 ELLIPSIS = "…"
 TRIES = 5
 
@@ -91,34 +92,34 @@ class Draft(msgspec.Struct):
         return [candidate.memory.id for entry, _ in self.placed() for candidate in entry.found]
 
 
-def composed(asked: ContextQuery, results: Found, count: Count, snippet: int) -> tuple[Context, list[str]]:
+def composed(
+    asked: ContextQuery, results: Found, count: Count, snippet: int, role: Literal["user", "system"] = "user"
+) -> tuple[Context, list[str]]:
     """Return the context for a question from search results, at most `asked.budget` tokens as one text, and the ids of
-    the memories in it. If neither what was retrieved nor the recent messages are likely to answer, it says so; where
-    that sentence has no place beside the best retrieved piece, nothing retrieved is included. `snippet` is how many
+    the memories in it. What is retrieved is quoted, and says so; a chat model gets it in a message with this `role`.
+    If neither what was retrieved nor the recent messages are likely to answer, the context says that as well; where
+    these sentences have no place beside the best retrieved piece, nothing retrieved is included. `snippet` is how many
     characters of a summary are used."""
     count = once(count)
     given, gone = _given(asked)
     base = [*given, *_documents(asked.query, results)]
-    draft = _fitted(asked, results, base, 0, count, snippet)
+    frame = count(prompts.QUOTED) + 1
+    draft = _beside(asked, results, base, frame, count, snippet)
     said = [entry.said for entry, _ in draft.placed() if entry.said is not None]
     shown = evidence_of(asked.query, [entry for entry, _ in draft.placed()], results)
-    texts = draft.assembled.texts
+    doubt = ""
     if shown.level == "none" and not answered(asked.query, said):
-        doubtful = _doubtful(asked.query, draft, said)
-        reserved = count("".join(doubtful.values())) - count("".join(texts.values())) + 2
-        if _whole(doubtful, draft.assembled, count) > asked.budget:
-            draft = _fitted(asked, results, base, reserved, count, snippet)
-            if FOUND.isdisjoint(draft.assembled.texts):  # nothing retrieved fits beside the sentence
-                given_only = replace(asked, budgets={**asked.budgets, **dict.fromkeys(FOUND, 0)})
-                draft = _fitted(given_only, results, base, 0, count, snippet)
-            doubtful = _doubtful(asked.query, draft, said)
-        texts = doubtful
+        doubt = _doubt(asked.query, draft, said)
+        if doubt and _whole(_texts(draft, doubt), draft.assembled, count) > asked.budget:
+            draft = _beside(asked, results, base, frame + count(doubt) + 2, count, snippet)
+            doubt = _doubt(asked.query, draft, said)
+    texts = _texts(draft, doubt)
     spent = _whole(texts, draft.assembled, count)
     context = Context(
         query=results.query,
-        text="\n\n".join(texts.values()),
+        text="\n\n".join(texts),
         tokens=spent,
-        messages=_messages(draft, texts),
+        messages=_messages(draft, doubt, role),
         parts={
             part: ContextPart(text=part_text, tokens=draft.assembled.tokens[part])
             for part, part_text in draft.assembled.texts.items()
@@ -134,6 +135,24 @@ def composed(asked: ContextQuery, results: Found, count: Count, snippet: int) ->
     return context, draft.used()
 
 
+def _is_quoted(draft: Draft) -> bool:
+    """Return True if a draft has a part that is quoted."""
+    return not draft.assembled.texts.keys().isdisjoint(QUOTED)
+
+
+def _beside(
+    asked: ContextQuery, results: Found, base: Sequence[Entry], reserved: int, count: Count, snippet: int
+) -> Draft:
+    """Return the pieces in the budget beside `reserved` tokens for sentences about what is retrieved; without anything
+    retrieved where no piece of it fits there."""
+    if results.candidates or results.passages or asked.summary:
+        draft = _fitted(asked, results, base, reserved, count, snippet)
+        if _is_quoted(draft):
+            return draft
+    given_only = replace(asked, budgets={**asked.budgets, **dict.fromkeys(QUOTED, 0)})
+    return _fitted(given_only, results, base, 0, count, snippet)
+
+
 def _fitted(
     asked: ContextQuery, results: Found, base: Sequence[Entry], reserved: int, count: Count, snippet: int
 ) -> Draft:
@@ -141,7 +160,7 @@ def _fitted(
     budget = most = asked.budget - reserved
     for _ in range(TRIES):
         draft = _draft(asked, results, base, budget, count, snippet)
-        if (spent := _whole(draft.assembled.texts, draft.assembled, count)) <= most:
+        if (spent := _whole([*draft.assembled.texts.values()], draft.assembled, count)) <= most:
             break
         budget -= spent - most  # the separators between the parts
     return draft
@@ -189,21 +208,34 @@ def _remembered_evidence(question: str, found: Iterable[Chosen], results: Found)
     return evidence(question, texts, results.searched)
 
 
-def _whole(texts: Mapping[Part, str], assembled: Assembled, count: Count) -> int:
-    """Return the tokens of these texts of the parts with the separators between them."""
+def _whole(texts: Sequence[str], assembled: Assembled, count: Count) -> int:
+    """Return the tokens of these texts with the separators between them; those of parts are known."""
     known = {text: assembled.tokens[part] for part, text in assembled.texts.items()}
-    return summed(list(texts.values()), "\n\n", lambda text: known[text] if text in known else count(text))
+    return summed(texts, "\n\n", lambda text: known[text] if text in known else count(text))
 
 
-def _doubtful(question: str, draft: Draft, said: Sequence[Said]) -> dict[Part, str]:
-    """Return the texts of the parts with a sentence behind what was retrieved, which probably does not answer."""
-    texts = draft.assembled.texts
-    retrieved = [part for part in texts if part in FOUND]
-    if not retrieved:
-        return dict(texts)
+def _doubt(question: str, draft: Draft, said: Sequence[Said]) -> str:
+    """Return the sentence on what was retrieved, which probably does not answer; empty if nothing was."""
+    if FOUND.isdisjoint(draft.assembled.texts):
+        return ""
     words = missing(question, [entry for entry, _ in draft.placed()], said)
-    sentence = prompts.unanswered(words) if "documents" in retrieved else prompts.unremembered(words)
-    return {**texts, retrieved[-1]: f"{texts[retrieved[-1]]}\n\n{sentence}"}
+    sentence = prompts.unanswered if "documents" in draft.assembled.texts else prompts.unremembered
+    return sentence(words)
+
+
+def _texts(draft: Draft, doubt: str) -> list[str]:
+    """Return the texts of the prompt in its order: the parts, with a sentence before those that are quoted, and `doubt`
+    behind what was retrieved."""
+    texts = draft.assembled.texts
+    parts = [part for part in PARTS if part in texts]
+    first = next((part for part in parts if part in QUOTED), None)
+    last = next((part for part in reversed(parts) if part in FOUND), None)
+    ordered: list[str] = []
+    for part in parts:
+        ordered += [prompts.QUOTED] if part == first else []
+        ordered.append(texts[part])
+        ordered += [doubt] if doubt and part == last else []
+    return ordered
 
 
 def _draft(
@@ -212,9 +244,7 @@ def _draft(
     """Return the pieces in at most `budget` tokens; a memory that a chunk in the prompt covers is left out."""
     memories, gone = results.memories, list[LeftOut]()
     while True:
-        remembered = remembered_entries(
-            results.query, memories, results.sessions, marks=asked.marks, snippet=snippet
-        )
+        remembered = remembered_entries(results.query, results, memories, marks=asked.marks, snippet=snippet)
         entries = [*base, *remembered]
         assembled = _assembled(asked, entries, budget, count)
         if not (asked.distinct and results.passages and memories):
@@ -252,7 +282,7 @@ def _given(asked: ContextQuery) -> tuple[list[Entry], list[LeftOut]]:
         ("system", asked.system), ("summary", asked.summary), ("question", asked.query),
     ]  # fmt: skip
     entries = [
-        Entry(Piece(part=part, text=text.strip(), id=part), part)
+        Entry(Piece(part=part, text=text.strip(), id=part, score=float(part == "system")), part)
         for part, text in texts
         if text and text.strip()
     ]
@@ -288,22 +318,30 @@ def _documents(question: str, results: Found) -> list[Entry]:
 
 
 def remembered_entries(
-    question: str, memories: Sequence[Window], sessions: Sequence[Chosen], *, marks: bool, snippet: int
+    question: str, found: Found, memories: Sequence[Window], *, marks: bool, snippet: int
 ) -> list[Entry]:
-    """Return the memories and summaries as pieces, numbered in this order if they have marks. A long memory is shown
-    where it has most words of the question."""
-    entries = []
-    for number, window in enumerate(memories, 1):
-        best, mark = window.found[0], f"[{number}]" if marks else None
-        cited = telling.memory_citation(best.memory, mark, window.ids)
-        entries.append(
-            _entry("memories", best, telling.listed(window.texts(question), mark), cited, window.found)
-        )
-    for number, session in enumerate(sessions, len(memories) + 1):
-        mark = f"[{number}]" if marks else None
+    """Return the memories and the summaries in the results as pieces, numbered in this order if they have marks. A long
+    memory is shown where it has most words of the question. Standing instructions are no quotations: they go to the
+    rules."""
+    entries: list[Entry] = []
+    numbers = iter(range(1, len(memories) + len(found.sessions) + 1))
+    for window in memories:
+        best = window.found[0]
+        part: Part = "system" if is_standing(best.memory) else "memories"
+        mark = f"[{next(numbers)}]" if marks and part == "memories" else None
+        cited = telling.memory_citation(best.memory, mark, window.ids, found.user)
+        entries.append(_entry(part, best, telling.listed(window.texts(question), mark), cited, window.found))
+    for session in found.sessions:
+        mark = f"[{next(numbers)}]" if marks else None
         text = telling.listed([telling.session_text(session.memory, snippet)], mark)
         entries.append(
-            _entry("sessions", session, text, telling.session_citation(session.memory, mark), [session])
+            _entry(
+                "sessions",
+                session,
+                text,
+                telling.session_citation(session.memory, mark, found.user),
+                [session],
+            )
         )
     return entries
 
@@ -339,6 +377,11 @@ def _uncovered(memories: Sequence[Window], placed: Iterable[Placed]) -> tuple[li
     return remaining, gone
 
 
+def quotation(texts: Sequence[str]) -> str:
+    """Return retrieved texts under the sentence that they are no instructions; empty without any."""
+    return "\n\n".join([prompts.QUOTED, *texts]) if texts else ""
+
+
 # --- what is shown ---------------------------------------------------------------------------------
 
 
@@ -364,10 +407,13 @@ def _shown(entry: Entry, placed: Placed, *, explain: bool) -> ContextPiece:
     )
 
 
-def _messages(draft: Draft, texts: Mapping[Part, str]) -> list[ChatMessage]:
-    """Return the texts of the parts as messages: rules, context, recent messages, the question."""
-    context = "\n\n".join(texts[part] for part in CONTEXT if part in texts)
-    messages = [ChatMessage(role="system", content=text) for text in (texts.get("system"), context) if text]
+def _messages(draft: Draft, doubt: str, role: Literal["user", "system"]) -> list[ChatMessage]:
+    """Return the texts of the parts as messages: rules, what is quoted in this role, recent messages, the question."""
+    texts = draft.assembled.texts
+    rules = "\n\n".join(text for text in (texts.get("system"), doubt) if text)
+    quoted = quotation([texts[part] for part in QUOTED if part in texts])
+    messages = [ChatMessage(role="system", content=rules)] if rules else []
+    messages += [ChatMessage(role=role, content=quoted)] if quoted else []
     for entry, placed in draft.placed():
         if (said := entry.said) is not None:
             before = "" if said.name else f"{said.role}: "

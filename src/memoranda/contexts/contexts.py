@@ -52,7 +52,8 @@ class Contexts:
         asked = await self._core.threads.run(continued, self._core, self.subject, asked)
         results = await Finding(self._core, self.subject).find(asked)
         snippet = self._core.config.sessions.snippet_chars
-        answer, used = await self._core.threads.run(composed, asked, results, tokens.count, snippet)
+        role = self._core.config.model.context_role
+        answer, used = await self._core.threads.run(composed, asked, results, tokens.count, snippet, role)
         if asked.count_access and used:
             await Memories(self._core, self.subject).count_access(used)
         answer.query_time = time.perf_counter() - began

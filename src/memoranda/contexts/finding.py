@@ -52,7 +52,7 @@ FIELDS = {
 class Found(msgspec.Struct):
     """The results for a question: memories with their neighbouring messages, summaries, chunks, each best first.
     `irrelevant` is how many were left out as not relevant, `searched` how many memories and summaries there were to
-    compare, None: many."""
+    compare, None: many. `user` is for whom it is, if known."""
 
     query: str
     memories: list[Window] = msgspec.field(default_factory=list)
@@ -62,6 +62,7 @@ class Found(msgspec.Struct):
     irrelevant: int = 0
     searched: int | None = None
     degraded: set[str] = msgspec.field(default_factory=set)
+    user: str | None = None
 
     @property
     def candidates(self) -> list[Chosen]:
@@ -298,7 +299,10 @@ class Finding:
         if asked.merge and memories and sessions:
             now = asked.as_of or datetime.now(UTC)
             memories, sessions = choosing.reranked(memories, sessions, asked.query, now)
-        first = [candidate for candidate in self._standing(asked) if candidate.memory.id not in ids]
+        results.user = self._user(asked)
+        first = [
+            candidate for candidate in self._standing(asked, results.user) if candidate.memory.id not in ids
+        ]
         sourced = {
             id_: candidate.memory.id
             for candidate in first
@@ -313,7 +317,7 @@ class Finding:
         results.sessions = sessions
         results.memories = [
             *(Window([candidate]) for candidate in first),
-            *self._widened(asked, memories, ids),
+            *self._widened(asked, memories, ids, results.user),
         ]
         results.left_out += _below(answers)
 
@@ -334,20 +338,21 @@ class Finding:
             results.irrelevant += len(other)
         return kept
 
-    def _standing(self, asked: ContextQuery) -> list[Chosen]:
-        if not limit_of(asked):
-            return []
-        places = self._places(asked) or {}
-        user = places.get("user") or next(
-            (scope[5:] for scope in asked.scopes or () if scope.startswith("user:")), self.subject.user_id
-        )
-        return standing(self._core, self.subject, asked, user)
+    def _user(self, asked: ContextQuery) -> str | None:
+        """Return the user whom a context is for."""
+        named = (scope[5:] for scope in asked.scopes or () if scope.startswith("user:"))
+        return (self._places(asked) or {}).get("user") or next(named, self.subject.user_id)
 
-    def _widened(self, asked: ContextQuery, memories: Sequence[Chosen], ids: set[str]) -> list[Window]:
+    def _standing(self, asked: ContextQuery, user: str | None) -> list[Chosen]:
+        return standing(self._core, self.subject, asked, user) if limit_of(asked) else []
+
+    def _widened(
+        self, asked: ContextQuery, memories: Sequence[Chosen], ids: set[str], user: str | None
+    ) -> list[Window]:
         if not asked.neighbours:
-            return [Window([candidate]) for candidate in memories]
+            return [Window([candidate], user=user) for candidate in memories]
         until = None if asked.as_of is None else micros(asked.as_of)
-        reach = Reach(asked.neighbours, asked.neighbour_tokens, once(tokens.count), until, ids)
+        reach = Reach(asked.neighbours, asked.neighbour_tokens, once(tokens.count), until, user, ids)
 
         def read(c: Connection) -> list[Window]:
             return widened(c, self.subject, memories, reach)

@@ -10,9 +10,11 @@ from msgspec.structs import replace
 from memoranda.clock import moment
 from memoranda.contexts.choosing import Chosen
 from memoranda.contexts.telling import excerpt, memory_text, spoken
+from memoranda.contexts.values import OriginClass
 from memoranda.sessions.records import sees, session_of
 from memoranda.storage.sql.base import Connection, Row
 from memoranda.store.access import sees_all
+from memoranda.store.origins import hidden, origin_of
 from memoranda.text.json import compact_json
 from memoranda.types import Subject
 
@@ -27,10 +29,11 @@ class Line(msgspec.Struct, frozen=True):
 
 class Window(msgspec.Struct):
     """Memories in one piece of the prompt, the best first, with the messages between and around them. `lines` is empty
-    for a single one."""
+    for a single one. `user` is for whom they are."""
 
     found: list[Chosen]
     lines: list[Line] = msgspec.field(default_factory=list)
+    user: str | None = None
 
     def texts(self, question: str) -> list[str]:
         """Return the piece line by line; of a long memory, where it has most words of the question."""
@@ -38,7 +41,7 @@ class Window(msgspec.Struct):
             return [line.text for line in self.lines]
         best = self.found[0]
         shown = replace(best.memory, content=excerpt(best.memory.content, question))
-        return [memory_text(shown, best.until, latest=best.latest)]
+        return [memory_text(shown, best.until, latest=best.latest, user=self.user)]
 
     @property
     def ids(self) -> list[str]:
@@ -47,12 +50,14 @@ class Window(msgspec.Struct):
 
 
 class Reach(msgspec.Struct, frozen=True):
-    """How far to widen: messages on either side, at most `tokens` of them, none sent after `until`, none of `shown`."""
+    """How far to widen: messages on either side, at most `tokens` of them, none sent after `until`, none of `shown`;
+    `user` is for whom they are."""
 
     messages: int
     tokens: int
     count: Callable[[str], int]
     until: int | None
+    user: str | None
     shown: Collection[str]
 
 
@@ -67,12 +72,12 @@ def widened(c: Connection, subject: Subject, candidates: Sequence[Chosen], reach
     windows: list[Window] = []
     for candidate in candidates:
         if candidate.memory.id not in places:
-            windows.append(Window([candidate]))
+            windows.append(Window([candidate], user=reach.user))
             continue
         session, occurred_at, seq = places[candidate.memory.id]
         own = Line(
             candidate.memory.id,
-            memory_text(candidate.memory, candidate.until, latest=candidate.latest),
+            memory_text(candidate.memory, candidate.until, latest=candidate.latest, user=reach.user),
             (occurred_at, seq),
         )
         key = [tenant, session, occurred_at, seq, reach.messages]
@@ -81,7 +86,11 @@ def widened(c: Connection, subject: Subject, candidates: Sequence[Chosen], reach
         behind = _visible_lines(c.all("said_behind", key), users, reach)
         _join(
             windows,
-            Window([candidate], sorted([own, *_within(before, behind, reach)], key=lambda at: at.place)),
+            Window(
+                [candidate],
+                sorted([own, *_within(before, behind, reach)], key=lambda at: at.place),
+                reach.user,
+            ),
         )
     return windows
 
@@ -97,11 +106,15 @@ def _whole(c: Connection, subject: Subject, session: str) -> bool:
 def _visible_lines(rows: Sequence[Row], users: Collection[str | None] | None, reach: Reach) -> list[Line]:
     """Return the rows up to the first of a user not in `users` (None: any user), or that is shown elsewhere."""
     lines: list[Line] = []
-    for id_, role, speaker, content, user_id, occurred_at, seq in rows:
-        hidden = users is not None and user_id not in users
-        if hidden or id_ in reach.shown or (reach.until is not None and occurred_at > reach.until):
+    for id_, role, speaker, content, user_id, occurred_at, seq, metadata in rows:
+        unseen = users is not None and user_id not in users
+        if unseen or id_ in reach.shown or (reach.until is not None and occurred_at > reach.until):
             break
-        text = spoken(speaker or role, content, moment(occurred_at))
+        origin: OriginClass = origin_of(hidden(metadata), "message", role)
+        if origin == "user" and None not in (user_id, reach.user) and user_id != reach.user:
+            origin = "member"
+        mark = "" if origin in ("user", speaker or role) else f", {origin}"
+        text = spoken(speaker or role, content, moment(occurred_at), mark=mark)
         lines.append(Line(id_, text, (occurred_at, seq)))
     return lines
 

@@ -10,13 +10,14 @@ import msgspec
 
 from memoranda.clock import moment, moment_of
 from memoranda.contexts.assembly import shortened
-from memoranda.contexts.values import Citation
+from memoranda.contexts.values import Citation, OriginClass
 from memoranda.knowledge.values import Passage
 from memoranda.sessions.values import UNNAMED
 from memoranda.store.rows import memory_speaker
 from memoranda.text.highlights import highlights
 from memoranda.text.instructions import is_standing
 from memoranda.text.prompts import on_pages
+from memoranda.text.quoting import quoted
 from memoranda.types import Memory
 
 SUMMARIES = ("session_summary", "rollup")
@@ -48,7 +49,7 @@ def chunk_text(passage: Passage) -> str:
     pages = on_pages(passage.page, passage.last_page)
     page = f", {pages}" if pages else ""
     heading = "" if passage.heading is None else f", {line(passage.heading)}"
-    return f"[{chunk_mark(passage)}] {line(passage.filename)}{page}{heading}\n{passage.readable}"
+    return f"[{chunk_mark(passage)}] {line(passage.filename)}{page}{heading}\n{quoted(passage.readable)}"
 
 
 def chunk_searched(passage: Passage) -> str:
@@ -63,6 +64,7 @@ def chunk_citation(passage: Passage) -> Citation:
         mark=chunk_mark(passage),
         ids=[passage.chunk_id],
         kind="chunk",
+        origin="document",
         vector_store_id=passage.vector_store_id,
         file_id=passage.file_id,
         filename=passage.filename,
@@ -82,21 +84,50 @@ def excerpt(text: str, question: str) -> str:
     return f"{'… ' if start else ''}{text[start:end].strip()}{' …' if end < len(text) else ''}"
 
 
-def memory_text(memory: Memory, until: datetime | None = None, *, latest: bool = False) -> str:
+def memory_text(
+    memory: Memory, until: datetime | None = None, *, latest: bool = False, user: str | None = None
+) -> str:
     """Return a memory on one line: a message with its time and speaker if known, and until when what it says was
     valid; a fact with the time since when, and until when, it is valid; a standing instruction without. `latest` marks
-    the newest of several about the same thing, which has a date whatever its kind. Days are
-    those of where it was said."""
-    mark = LATEST if latest else ""
+    the newest of several about the same thing, which has a date whatever its kind. Days are those of where it was
+    said. What is not from `user` has its class, see `class_of`, and where it is no message its author."""
     if memory.kind == "message":
+        mark = f"{LATEST if latest else ''}{origin_mark(memory, user)}"
         return spoken(speaker_name(memory), memory.content, _local(memory, memory.occurred_at), until, mark)
-    if memory.kind != "fact" or is_standing(memory):
-        return f"[{_local(memory, memory.occurred_at):%d %B %Y}{mark}] " * latest + line(memory.content)
-    began, ended = _local(memory, since(memory)), memory.invalid_at
-    if ended is None:
-        return f"[since {began:%d %B %Y}{mark}] {line(memory.content)}"
-    days = f"{began:%d %B %Y} to {_local(memory, ended):%d %B %Y}"
-    return f"[{days}] {line(memory.content)}"
+    days, mark = "", origin_mark(memory, user)
+    if memory.kind == "fact" and not is_standing(memory):
+        began, ended = _local(memory, since(memory)), memory.invalid_at
+        to = "" if ended is None else f" to {_local(memory, ended):%d %B %Y}"
+        days = f"{'' if to else 'since '}{began:%d %B %Y}{to}"
+    elif latest:
+        days = f"{_local(memory, memory.occurred_at):%d %B %Y}"
+    days += LATEST if latest and memory.invalid_at is None else ""
+    before = f"{days}{mark}" if days else mark.removeprefix(", ")
+    return f"[{before}] {line(memory.content)}" if before else line(memory.content)
+
+
+def class_of(memory: Memory, user: str | None) -> OriginClass:
+    """Return the class of a memory as `user` sees it: `member` for what another person wrote."""
+    author = author_of(memory)
+    if memory.origin != "user" or author in (None, user):
+        return memory.origin
+    return "user" if user is None and author == memory.user_id else "member"
+
+
+def author_of(memory: Memory) -> str | None:
+    """Return the user who wrote a memory, else the one whose it is."""
+    writers = (name.removeprefix("user:") for name in memory.written_by if name.startswith("user:"))
+    return next(writers, memory.user_id)
+
+
+def origin_mark(memory: Memory, user: str | None) -> str:
+    """Return ", member eve" for what is not from `user`; a message names its speaker itself, so it has no author here,
+    and no mark for a role that it names."""
+    origin = class_of(memory, user)
+    if origin == "user" or (memory.kind == "message" and speaker_name(memory) == origin):
+        return ""
+    author = author_of(memory) if origin == "member" and memory.kind != "message" else None
+    return f", {origin} {line(author)}" if author else f", {origin}"
 
 
 def _local(memory: Memory, at: datetime) -> datetime:
@@ -131,13 +162,17 @@ def listed(lines: Sequence[str], mark: str | None) -> str:
     return "\n".join([entry, *(f"  {text}" for text in more)])
 
 
-def memory_citation(memory: Memory, mark: str | None, ids: Sequence[str]) -> Citation:
-    """Return the source of a memory."""
+def memory_citation(
+    memory: Memory, mark: str | None, ids: Sequence[str], user: str | None = None
+) -> Citation:
+    """Return the source of a memory, its class as `user` sees it."""
     return Citation(
         mark=mark,
         ids=list(ids),
         kind=memory.kind,
         source=memory.source,
+        origin=class_of(memory, user),
+        author=author_of(memory),
         session_id=memory.session_id,
         channel_id=memory.channel_id,
         started_at=memory.occurred_at,
@@ -179,9 +214,9 @@ def session_text(memory: Memory, characters: int) -> str:
     return f"[{about}] {shortened(line(memory.content), characters)}"
 
 
-def session_citation(memory: Memory, mark: str | None) -> Citation:
-    """Return the source of a summary."""
-    cited = memory_citation(memory, mark, [memory.id])
+def session_citation(memory: Memory, mark: str | None, user: str | None = None) -> Citation:
+    """Return the source of a summary, its class as `user` sees it."""
+    cited = memory_citation(memory, mark, [memory.id], user)
     cited.started_at, cited.ended_at = window(memory)
     return cited
 
@@ -195,5 +230,5 @@ def _span(began: datetime, ended: datetime) -> str:
 
 
 def line(text: str) -> str:
-    """Return the text on one line."""
-    return " ".join(text.split())
+    """Return a quoted text on one line."""
+    return quoted(" ".join(text.split()))

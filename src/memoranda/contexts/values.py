@@ -28,6 +28,8 @@ from memoranda.validation.constraints import BLANK, Constraint, NotBoth
 PartName = Literal["system", "documents", "memories", "sessions", "summary", "recent", "question"]
 Speaking = Literal["user", "assistant", "system"]
 PARTS: tuple[PartName, ...] = get_args(PartName)
+OriginClass = Literal["user", "assistant", "tool", "document", "import", "member"]
+"""The class of a memory for one user."""
 Few = Annotated[int, Meta(ge=0, le=50)]
 Budgets = Annotated[
     dict[str, Annotated[int, Meta(extra_json_schema={"minimum": 0})]],
@@ -169,13 +171,16 @@ class ContextFields(TypedDict, total=False):
 
 class Citation(msgspec.Struct, kw_only=True):
     """Where a piece is from. `mark` stands in the text: `Doc <file id>/Chunk <n>` for a chunk, `[n]` for memories and
-    summaries that are marked. `ids` are all memories and messages in the piece; `started_at` and `ended_at` the window
-    of a session, or of a message with its neighbours."""
+    summaries that are marked. `origin` is what it is from, as the user of the context sees it (`member`: another
+    person), `author` the user who wrote it. `ids` are all memories and messages in the piece; `started_at` and
+    `ended_at` the window of a session, or of a message with its neighbours."""
 
     mark: str | None = None
     ids: list[str] = []
     kind: str | None = None
     source: str | None = None
+    origin: OriginClass | None = None
+    author: str | None = None
     session_id: str | None = None
     channel_id: str | None = None
     started_at: datetime | None = None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from msgspec.structs import replace
+
 from memoranda.errors import Forbidden
 from memoranda.storage.sql.base import Connection
 from memoranda.store.access import sees_all
@@ -29,7 +31,7 @@ def acting(subject: Subject, user_id: str | None) -> Subject:
         return subject
     if not sees_all(subject):
         raise Forbidden(f"userId: this key asks as {subject.user_id!r}; leave userId out")
-    return Subject(tenant_id=subject.tenant_id, user_id=user_id, role="service")
+    return replace(subject, user_id=user_id, role="service")
 
 
 def owner_of(subject: Subject) -> str:

@@ -19,6 +19,7 @@ from memoranda.providers.chat.quoting import best
 from memoranda.store.retrieval.evidence import Evidence, Result, evidence
 from memoranda.text.cover import only_asks
 from memoranda.text.prompts import UNANSWERED, on_pages
+from memoranda.text.quoting import quoted
 from memoranda.text.tokens import count
 
 RULES = (
@@ -141,6 +142,7 @@ def prompt(
             assembled,
             [{"role": message.role, "content": text} for message, text in messages],
             doubtful=judged.level == "none",
+            role=model.context_role,
         ),
         passages=[passages[at] for at, _ in placed_texts.get("documents", [])],
         memories=[memories[at] for at, _ in placed_texts.get("memories", [])],
@@ -174,23 +176,23 @@ def _passage(at: int, passage: Passage) -> Piece:
     where = [pages] if (pages := on_pages(passage.page, passage.last_page)) else []
     where += [" ".join(passage.heading.split())] if passage.heading else []
     place = f" ({', '.join(where)})" if where else ""
-    name = f"[{citation(passage.file_id, passage.chunk_index)}] {passage.filename}{place}"
-    return Piece(part="documents", text=f"{name}\n{passage.readable}", id=str(at), score=-float(at))
+    name = f"[{citation(passage.file_id, passage.chunk_index)}] {quoted(passage.filename)}{quoted(place)}"
+    return Piece(part="documents", text=f"{name}\n{quoted(passage.readable)}", id=str(at), score=-float(at))
 
 
 def _memory(at: int, memory: Remembered) -> Piece:
-    text = " ".join(memory.content.split())
+    text = quoted(" ".join(memory.content.split()))
     name = f"[Memory {at + 1}] ({memory.hit.source}, score {memory.hit.score:.2f})"
     return Piece(part="memories", text=f"{name} {text}", id=str(at), score=-float(at))
 
 
-def _messages(assembled: Assembled, history: list[Message], *, doubtful: bool) -> list[Message]:
+def _messages(assembled: Assembled, history: list[Message], *, doubtful: bool, role: str) -> list[Message]:
     results = [assembled.texts[part] for part in HEADINGS if part in assembled.texts]
     context = results if "documents" in assembled.texts else [NO_PASSAGE, *results]
-    context += [UNANSWERED] if results and doubtful else []
+    rules = [assembled.texts.get("system", ""), *([UNANSWERED] if results and doubtful else [])]
     return [
-        {"role": "system", "content": assembled.texts.get("system", "")},
-        {"role": "system", "content": "\n\n".join(context)},
+        {"role": "system", "content": "\n\n".join(rules)},
+        {"role": role, "content": "\n\n".join(context)},
         *history,
         {"role": "user", "content": assembled.texts.get("question", "")},
     ]

@@ -21,6 +21,7 @@ from memoranda.memories.duplicates import lacks
 from memoranda.providers.chat.base import Ask, Model
 from memoranda.providers.chat.said import said
 from memoranda.store.core import Core
+from memoranda.store.origins import inherited
 from memoranda.store.rows import CONTEXT, LEFT, Record, context_of, fetch, refs_of, start_of
 from memoranda.store.transaction import Writing
 from memoranda.store.validation import MOST_REFS, Bounds, Draft, draft
@@ -219,7 +220,8 @@ def composed(parts: Sequence[Record], text: str, by: str, bounds: Bounds, now: i
         source_refs=list(dict.fromkeys([*(row.id for row in parts), *refs]))[:MOST_REFS],
         occurred_at=moment(max(start_of(row) for row in parts)),
     )
-    replacement = draft(new, Subject(tenant_id=first.tenant_id), now, bounds, "")
+    through = inherited(row.metadata for row in parts)
+    replacement = draft(new, Subject(tenant_id=first.tenant_id, through=through), now, bounds, "")
     key = digest(replacement.row.dedup_key, *sorted(row.id for row in parts))
     used = max((row.last_accessed_at or 0 for row in parts), default=0)
     replacement.row = replacement.row._replace(

@@ -16,6 +16,7 @@ from memoranda.facts.parsing import Candidate
 from memoranda.facts.tags import content_tags
 from memoranda.memories.duplicates import lacks, negated
 from memoranda.sessions.records import MessageRow, SessionRow, texts_of
+from memoranda.store.origins import inherited
 from memoranda.store.rows import CONTEXT, zone_of
 from memoranda.store.validation import Bounds, Draft, draft
 from memoranda.text.instructions import EXTRACTED
@@ -205,7 +206,8 @@ def _draft(
         **place_of(session, sources),
     )
     try:
-        return draft(new, Subject(tenant_id=session.tenant_id), now, bounds, "")
+        through = inherited(row.metadata for row in sources)
+        return draft(new, Subject(tenant_id=session.tenant_id, through=through), now, bounds, "")
     except InvalidInput:  # too long for this tenant, for example: an answer of a model must not fail the job
         return None
 

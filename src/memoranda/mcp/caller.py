@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+from msgspec.structs import replace
 
 from memoranda.contexts.contexts import Contexts
 from memoranda.errors import InvalidInput
@@ -12,7 +13,7 @@ from memoranda.memories.memories import Memories
 from memoranda.sessions.sessions import Sessions
 from memoranda.store.access import PLACES
 from memoranda.store.core import Core
-from memoranda.types import Subject
+from memoranda.types import Subject, Through
 
 GLOBAL = "global"
 
@@ -28,6 +29,11 @@ class Caller(msgspec.Struct, frozen=True):
     def memories(self) -> Memories:
         """The memories as the caller sees them."""
         return Memories(self.core, self.subject)
+
+    @property
+    def writing(self) -> Memories:
+        """The memories, for a model that writes them by a tool."""
+        return Memories(self.core, replace(self.subject, through=Through(origin="tool", by=("tool:mcp",))))
 
     @property
     def facts(self) -> Facts:

@@ -163,7 +163,7 @@ async def remember(caller: Caller, asked: Remember) -> RememberResult:
         replaces=asked.replaces,
         **caller.owner(scope),  # type: ignore[arg-type]
     )
-    added = await caller.memories.add(new)
+    added = await caller.writing.add(new)
     return RememberResult(id=added.memory.id, created=added.created, scope=scope)
 
 

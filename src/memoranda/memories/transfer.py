@@ -1,4 +1,4 @@
-"""Export and import of memories as JSONL: a header line, then one memory a line; the round trip is exact."""
+"""Export and import of memories as JSONL: a header line, then one memory a line. All but `origin` comes back."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from memoranda.clock import now_micros
 from memoranda.errors import Conflict, InvalidInput, MemorandaError
@@ -22,6 +23,7 @@ from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.ingest import Ingest
 from memoranda.store.listing import scan
+from memoranda.store.origins import BY, CLASSES, ORIGIN, READ, hidden, with_origin
 from memoranda.store.rows import ITEM, Record, fetch, is_same, scope_ids, start_of, to_memory
 from memoranda.store.store import Store
 from memoranda.store.transaction import known_texts
@@ -41,7 +43,7 @@ from memoranda.store.validation import (
 from memoranda.text.hashing import digest
 from memoranda.text.instructions import RULES
 from memoranda.text.json import compact_json
-from memoranda.types import Memory, NewMemory, Subject
+from memoranda.types import Memory, NewMemory, Subject, Through
 from memoranda.validation import convert, decode
 
 FORMAT = 1
@@ -166,6 +168,7 @@ async def take(
     Facts of an export have become what they are where they come from; a model compares only those of a file without
     a header.
     """
+    subject = replace(subject, through=Through(origin="import"))
     done = Imported()
     exported = False
     header = Header(memoranda_export=FORMAT)
@@ -267,7 +270,11 @@ def _row(line: Line, subject: Subject, bounds: Bounds, place: dict[str, str | No
         check_text(line.header, "header", bounds)
     now = now_micros()
     new = draft(convert(fields, NewMemory), subject, now, bounds, "")
+    made = line.origin if line.origin in CLASSES and line.kind != "document" else None
+    stamp = hidden(new.row.metadata)
+    by, read = [*line.written_by, *stamp.get(BY, ())], [*line.read, *stamp.get(READ, ())]
     row = new.row._replace(
+        metadata=with_origin(new.row.metadata, stamp.get(ORIGIN, made), by, read),
         access_count=line.access_count,
         last_accessed_at=_time(line, "last_accessed_at", None),
         superseded_by=line.superseded_by,

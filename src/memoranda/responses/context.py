@@ -1,4 +1,4 @@
-"""The system messages before a conversation: instructions, memories, and the summary of earlier turns."""
+"""The messages around a conversation: instructions, the summary of earlier turns, and memories."""
 
 from __future__ import annotations
 
@@ -10,9 +10,17 @@ from typing import Any
 
 import msgspec
 
+from memoranda.config.sections import Model
 from memoranda.contexts.assembly import Assembled, Piece, assemble
 from memoranda.contexts.choosing import Chosen
-from memoranda.contexts.composing import HEADINGS, answered, evidence_of, missing, remembered_entries
+from memoranda.contexts.composing import (
+    HEADINGS,
+    answered,
+    evidence_of,
+    missing,
+    quotation,
+    remembered_entries,
+)
 from memoranda.contexts.finding import Finding, Found
 from memoranda.contexts.telling import since
 from memoranda.contexts.values import ContextQuery, Said
@@ -28,6 +36,7 @@ from memoranda.responses.values import Item
 from memoranda.store.retrieval.evidence import Evidence
 from memoranda.store.rows import memory_speaker
 from memoranda.text import prompts
+from memoranda.text.quoting import quoted
 from memoranda.text.regex import regex
 from memoranda.text.statements import may_only_ask
 from memoranda.text.terms import query_terms, term_set
@@ -129,15 +138,30 @@ def _said(items: Sequence[Item]) -> list[Said]:
     ]
 
 
-class SystemPrompt(msgspec.Struct):
-    """The messages before the conversation, and their parts. `used` are the ids of the memories in them, `evidence`
-    says whether they answer the question (None: there are none)."""
+class Prompt(msgspec.Struct):
+    """The messages around a conversation, and their parts: those before it, and the one before its last question, which
+    quotes what was retrieved. `used` are the ids of the memories in them, `shown` these memories, `evidence` says
+    whether they answer the question (None: there are none)."""
 
-    messages: list[Message]
+    before: list[Message]
+    quoted: list[Message]
+    shown: list[Chosen]
     assembled: Assembled
     sources: list[Source]
     used: list[str]
     evidence: Evidence | None
+
+    @property
+    def messages(self) -> list[Message]:
+        """All of them."""
+        return [*self.before, *self.quoted]
+
+    def around(self, conversation: Sequence[Message]) -> list[Message]:
+        """Return a conversation with these messages: what is quoted stands before the last message of the user, so that
+        the messages before that stay the same from turn to turn."""
+        users = [at for at, message in enumerate(conversation) if message["role"] == "user"]
+        at = users[-1] if users else len(conversation)
+        return [*self.before, *conversation[:at], *self.quoted, *conversation[at:]]
 
     def report(self, retrieved: Remembered) -> dict[str, Any]:
         """The retrieved memories, and which of them the model reads, for the response's extension."""
@@ -152,39 +176,45 @@ class SystemPrompt(msgspec.Struct):
                 }
                 for hit in retrieved.hits
             ],
-            "tokens": sum(self.assembled.tokens.get(part, 0) for part in ("memories", "sessions")),
+            "tokens": sum(self.assembled.tokens.get(part, 0) for part in ("system", "memories", "sessions")),
         }
 
 
-def system_prompt(
-    turn: Turn, instructions: str | None, past: Past, retrieved: Remembered, total: int
-) -> SystemPrompt:
-    """The system messages: the complete instructions, then the memories within their budget, then the summary of
-    earlier turns. If neither the memories nor the conversation are likely to answer the question, the messages say
-    so."""
+def prompt(turn: Turn, instructions: str | None, past: Past, retrieved: Remembered, model: Model) -> Prompt:
+    """The messages around the conversation: the complete instructions and the user's standing ones; the summary of
+    earlier turns; the memories within their budget. If neither the memories nor the conversation are likely to answer
+    the question, the instructions say so. What is quoted has the role that the settings of the model name."""
     context = retrieved.found
     entries = remembered_entries(
-        retrieved.question, context.memories, context.sessions, marks=False, snippet=retrieved.snippet
+        retrieved.question, context, context.memories, marks=False, snippet=retrieved.snippet
     )
     pieces = [entry.piece for entry in entries]
     if past.summary is not None:
-        pieces.append(Piece(part="summary", text=past.summary.summary, id=past.summary.summarized_up_to))
+        summary = quoted(past.summary.summary)
+        pieces.append(Piece(part="summary", text=summary, id=past.summary.summarized_up_to))
     tokens = turn.settings.memory_tokens
     doubt = prompts.unremembered(missing(retrieved.question, entries, retrieved.said))
     assembled = assemble(
         pieces,
-        total=total - turn.count(f"\n\n{doubt}"),
-        budgets={"memories": tokens, "sessions": tokens},
+        total=model.context_tokens - turn.count(f"\n\n{doubt}\n\n{prompts.QUOTED}\n\n{prompts.QUOTED}"),
+        budgets={"system": tokens, "memories": tokens, "sessions": tokens},
         count=turn.count,
         headings=HEADINGS,
     )
     placed = {id(placement.piece) for placement in assembled.placed}
     shown = [entry for entry in entries if id(entry.piece) in placed]
     evidence = evidence_of(retrieved.question, shown, context) if shown else None
-    texts = [text for text in (instructions, *assembled.texts.values()) if text]
-    if evidence is not None and evidence.level == "none" and not answered(retrieved.question, retrieved.said):
-        texts.append(doubt)
-    messages: list[Message] = [{"role": "system", "content": "\n\n".join(texts)}] if texts else []
+    unsaid = evidence is None or evidence.level != "none" or answered(retrieved.question, retrieved.said)
+    texts = assembled.texts
+    rules = "\n\n".join(filter(None, [instructions, texts.get("system"), "" if unsaid else doubt]))
+    summary_text = quotation([texts[part] for part in ("summary",) if part in texts])
+    memory_text = quotation([texts[part] for part in ("memories", "sessions") if part in texts])
+    before: list[Message] = [
+        {"role": role, "content": text}
+        for role, text in (("system", rules), (model.context_role, summary_text))
+        if text
+    ]
+    quotes: list[Message] = [{"role": model.context_role, "content": memory_text}] if memory_text else []
     used = [hit.memory.id for entry in shown for hit in entry.found]
     replaced = {
         one.memory.id: (one.ended.successor, one.memory.content)
@@ -210,7 +240,8 @@ def system_prompt(
     replies = _replies(retrieved.question, retrieved.hits)
     ranked = dict.fromkeys(replaced[id_][0] if id_ in replaced else id_ for id_ in hits)
     sources = [_source(hits[id_], about.get(id_, ""), replies.get(id_)) for id_ in ranked]
-    return SystemPrompt(messages, assembled, sources, used, evidence)
+    found = [one for entry in shown for one in entry.found]
+    return Prompt(before, quotes, found, assembled, sources, used, evidence)
 
 
 async def count_used(turn: Turn, extension: dict[str, Any]) -> None:

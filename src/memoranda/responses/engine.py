@@ -17,7 +17,7 @@ from memoranda.providers.chat.base import Ask, Model, TokenUsage
 from memoranda.responses import checks, records
 from memoranda.responses.attachments import Attachments
 from memoranda.responses.background import Background
-from memoranda.responses.context import Remembered, count_used, remembered, system_prompt
+from memoranda.responses.context import Remembered, count_used, prompt, remembered
 from memoranda.responses.counting import mark, tokens_of_items, tokens_of_messages, tokens_of_tools
 from memoranda.responses.events import item_id
 from memoranda.responses.history import ContextTooLong, History, Past, fit
@@ -164,13 +164,10 @@ class Engine:
             asked, only = choice(request.tool_choice, offered)
             shapes = offered.shapes(only)
             retrieved = time.monotonic()
-            context = system_prompt(
-                plan.turn,
-                request.instructions,
-                plan.past,
-                memories,
-                self.planning.config.model.context_tokens,
-            )
+            model = self.planning.config.model
+            context = prompt(plan.turn, request.instructions, plan.past, memories, model)
+            plan.turn.reading.take([one.memory for one in context.shown], memories.found.user)
+            plan.turn.reading.take_items([*plan.past.items, *plan.input])
             fitted = partial(self._fitted, plan, context.messages, shapes)
             long = is_long(context.messages, shapes, plan.input)
             past, new = await self.core.threads.run(fitted) if long else fitted()
@@ -178,7 +175,7 @@ class Engine:
             _note_history(response, past, plan.effective)
             brief = Brief(
                 ask=self._ask(plan),
-                system=context.messages,
+                around=context.around,
                 items=[*past.items, *new],
                 offers=offered,
                 turn=plan.turn,
@@ -339,13 +336,8 @@ class Engine:
         plan = await self.planning.plan(subject, request)
         offered = offers(plan.request.tools or [], plan.tools)
         memories = await remembered(plan.turn, plan.past, plan.input)
-        context = system_prompt(
-            plan.turn,
-            plan.request.instructions,
-            plan.past,
-            memories,
-            self.planning.config.model.context_tokens,
-        )
+        model = self.planning.config.model
+        context = prompt(plan.turn, plan.request.instructions, plan.past, memories, model)
 
         def counted() -> int:
             return (

@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,9 +21,10 @@ from memoranda.responses.model_turn import Listening
 from memoranda.responses.offers import Offers
 from memoranda.responses.steps import AskAgain, CallTools, Finish, ModelTurn, ToolCall, next_step, parsed
 from memoranda.responses.tools.base import Result, Tool, Turn
-from memoranda.responses.tools.calls import OWN_LABEL, asking, begun_call, failed_call
+from memoranda.responses.tools.calls import asking, begun_call, failed_call
 from memoranda.responses.turns import turns_of
 from memoranda.responses.values import (
+    OWN_LABEL,
     QUOTING,
     InputTokensDetails,
     Item,
@@ -40,12 +41,12 @@ CHAT = {"gen_ai.operation.name": "chat"}
 
 class Brief(msgspec.Struct):
     """The input of one response. `ask` is the call of the model without messages, tools and sources. `items` are the
-    conversation so far with the new input; `system` are the messages before them. `sources` can be cited from the
-    beginning. `only` are the offered names (None: all). With `search_first`, files are searched for the question
-    before the model is asked."""
+    conversation so far with the new input; `around` adds the messages before and between them. `sources` can be cited
+    from the beginning. `only` are the offered names (None: all). With `search_first`, files are searched for the
+    question before the model is asked."""
 
     ask: Ask
-    system: list[Message]
+    around: Callable[[Sequence[Message]], list[Message]]
     items: list[Item]
     offers: Offers
     turn: Turn
@@ -87,7 +88,7 @@ class Loop:
         while True:
             turn = await self._ask()
             self._called.update(call.name for call in turn.calls)
-            step = next_step(turn, self.brief.offers.known, self._left)
+            step = next_step(turn, self.brief.offers.known(turn.calls, self.brief.turn), self._left)
             if isinstance(step, Finish):
                 self._finish(step.reason)
                 return
@@ -181,7 +182,7 @@ class Loop:
     def _ask_of(self) -> Ask:
         brief = self.brief
         offered = brief.offers.shapes(brief.only, here=self._left > 0 and not self._said_to_stop)
-        messages = [*brief.system, *self._messages()]
+        messages = brief.around(self._messages())
         limit = brief.ask.max_tokens
         return msgspec.structs.replace(
             brief.ask,

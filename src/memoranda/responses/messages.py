@@ -12,6 +12,7 @@ from memoranda.responses.items import CALLS, OUTPUTS, broken_off, output_text, p
 from memoranda.responses.offers import in_namespace, place_of
 from memoranda.responses.values import Item
 from memoranda.text import prompts
+from memoranda.text.quoting import quoted
 
 TEXTS = "_texts"
 """The private key of a message under which the texts of its files stand, by the place of the part."""
@@ -64,7 +65,8 @@ class _Writing:
                 self._refused(item)
             elif kind == "compaction":
                 self._close()
-                self._messages.append({"role": "system", "content": decode(item["encrypted_content"])})
+                summary = f"{prompts.SUMMARY}\n{quoted(decode(item['encrypted_content']))}"
+                self._messages.append({"role": "user", "content": f"{prompts.QUOTED}\n\n{summary}"})
         self._close()
         return self._messages
 
@@ -141,7 +143,10 @@ def _part(part: Item, place: int, item: Item, images: Images) -> dict[str, Any]:
         return {"type": "image_url", "image_url": {"url": url, "detail": part.get("detail", "auto")}}
     if part["type"] == "input_file":
         name = part.get("filename") or part.get("file_id") or "file"
-        return {"type": "text", "text": f"File {name}:\n{item.get(TEXTS, {}).get(str(place), '')}"}
+        return {
+            "type": "text",
+            "text": f"File {quoted(name)}:\n{quoted(item.get(TEXTS, {}).get(str(place), ''))}",
+        }
     return {"type": "text", "text": part.get("text") or part.get("refusal") or ""}
 
 

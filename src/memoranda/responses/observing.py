@@ -6,6 +6,8 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from memoranda.errors import Conflict, Forbidden, InvalidInput, NotFound
 from memoranda.responses.events import response_of_item
 from memoranda.responses.items import CALLS, OUTPUTS, output_text, text_of
@@ -22,6 +24,7 @@ from memoranda.store.core import Core
 from memoranda.store.ids import listed
 from memoranda.text.hashing import digest
 from memoranda.text.storable import storable
+from memoranda.types import Through
 
 log = logging.getLogger("memoranda.responses")
 T = TypeVar("T")
@@ -68,7 +71,8 @@ class Heard:
         answered = self._completed or any(role == "assistant" for _, role, _ in said)
         if not said or not answered:
             return None
-        ready = await Sessions(turn.core, acting(turn)).prepare(
+        subject = replace(acting(turn), through=Through(read=tuple(turn.reading.names)))
+        ready = await Sessions(turn.core, subject).prepare(
             [NewMessage(content=text, role=role, id=id_ if named else None) for id_, role, text in said],
             session_id=places(turn)["session"],
             channel_id=turn.memory.channel_id,

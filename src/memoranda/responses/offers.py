@@ -10,8 +10,8 @@ import msgspec
 
 from memoranda.errors import InvalidInput
 from memoranda.responses.declared import flat
-from memoranda.responses.steps import Known
-from memoranda.responses.tools.base import Tool
+from memoranda.responses.steps import Known, ToolCall
+from memoranda.responses.tools.base import Tool, Turn
 from memoranda.responses.values import MAX_TOOLS
 from memoranda.text.hashing import digest
 from memoranda.validation import convert
@@ -66,11 +66,11 @@ class Offers(msgspec.Struct, frozen=True):
     custom: frozenset[str] = frozenset()
     namespaced: Mapping[str, tuple[str, str]] = msgspec.field(default_factory=dict)
 
-    @property
-    def known(self) -> Known:
-        """The names, for `steps.next_step`."""
-        asking = frozenset(name for name, tool in self.here.items() if not tool.approved)
-        return Known(self.here.keys() - asking, asking, self.functions.keys())
+    def known(self, calls: Iterable[ToolCall], turn: Turn) -> Known:
+        """The names, and which calls must be approved, for `steps.next_step`."""
+        here = ((call, self.here.get(call.name)) for call in calls)
+        asking = [call.id for call, tool in here if tool is not None and tool.asks(call.arguments, turn)]
+        return Known(self.here.keys(), asking, self.functions.keys())
 
     @property
     def names(self) -> dict[tuple[str, str], str]:

@@ -165,6 +165,7 @@ class Planning:
             agent_id=effective.agent_id,
             memory=memory,
             count=partial(tokens.count, encoding=encoding),
+            response_id=response.id,
             listed=listed_before([*past.items, *items]),
             said=last_question(items, past.items),
             asked=asked_before([*past.items, *items]),

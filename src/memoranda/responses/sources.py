@@ -9,6 +9,7 @@ import msgspec
 from memoranda.providers.chat.base import Source
 from memoranda.responses.values import Item
 from memoranda.text import prompts
+from memoranda.text.quoting import quoted
 
 
 def past_sources(items: Sequence[Item]) -> list[Source]:
@@ -42,7 +43,11 @@ def cite_again(items: Sequence[Item], past: Sequence[Item]) -> None:
         item["_told"] = prompts.passages(
             [
                 prompts.passage(
-                    source.number, source.title, source.text, file_id=source.id, score=source.score
+                    source.number,
+                    quoted(source.title),
+                    quoted(source.text),
+                    file_id=source.id,
+                    score=source.score,
                 )
                 for source in sources
             ]

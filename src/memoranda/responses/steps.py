@@ -50,7 +50,7 @@ INCOMPLETE: dict[str, str] = {"length": "max_output_tokens", "content_filter": "
 
 
 class Known(msgspec.Struct, frozen=True):
-    """The names of tools: those that run here, those of them that must be approved first, those of the client."""
+    """The names of tools that run here and of those of the client, and the ids of calls that must be approved first."""
 
     here: Collection[str] = msgspec.field(default_factory=frozenset)
     asking: Collection[str] = msgspec.field(default_factory=frozenset)
@@ -69,8 +69,8 @@ def next_step(turn: ModelTurn, known: Known, left: int) -> Step:
     if not turn.calls:
         return Finish()
     client = [call for call in turn.calls if call.name in known.client]
-    asking = [call for call in turn.calls if call.name in known.asking]
-    here = [call for call in turn.calls if call.name not in known.client and call.name not in known.asking]
+    asking = [call for call in turn.calls if call.id in known.asking]
+    here = [call for call in turn.calls if call.name not in known.client and call.id not in known.asking]
     runs = here[: max(0, left)]
     if not runs and not asking and not client:
         return AskAgain()

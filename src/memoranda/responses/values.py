@@ -14,6 +14,8 @@ Item = dict[str, Any]
 """One item of a conversation, in the shape of the Responses API: `message`, `function_call`, `file_search_call`, ...
 Keys that begin with `_` are private to the server, and `shown` removes them."""
 
+OWN_LABEL = "memoranda"
+"""The label of the server whose tools run in this process."""
 QUOTING = "extractive"
 """What `answered_by` says where no language model answered, but quotes did."""
 CHOICES = ("auto", "none", "required")

@@ -10,6 +10,7 @@ from hashlib import sha256
 from ipaddress import IPv6Address, ip_address
 from urllib.parse import urlsplit
 
+from msgspec.structs import replace
 from starlette.requests import HTTPConnection
 
 from memoranda.config.sections import OPERATOR_TENANT, Config, ServerKey
@@ -18,9 +19,10 @@ from memoranda.server.console_session import COOKIE, csrf_token, key_of
 from memoranda.server.errors import Refused
 from memoranda.server.route import OWN, Api, Need
 from memoranda.store.access import sees_all
-from memoranda.types import Subject
+from memoranda.types import Subject, Through
 
 ACT_FOR = "x-memoranda-user"
+IMPORT = "x-memoranda-import"
 CSRF = "x-memoranda-csrf"
 SAFE = ("GET", "HEAD", "OPTIONS")
 FORWARDED = ("x-forwarded-for", "x-real-ip", "forwarded")
@@ -73,9 +75,14 @@ class Guard:
             subject = Subject()
         else:
             key = self._by_header(request, api) or self._by_session(request) or self._key(request, api)
-            subject = Subject(tenant_id=key.tenant, user_id=key.user, role=key.role)
+            subject = Subject(tenant_id=key.tenant, user_id=key.user, role=key.role, key=key.name)
         asked = request.headers.get(ACT_FOR)
-        return subject if asked is None else _acting(subject, asked)
+        acting = subject if asked is None else _acting(subject, asked)
+        name = request.headers.get(IMPORT)
+        if name is None:
+            return acting
+        by = f"import:{name_in(name, 'X-Memoranda-Import')}"
+        return replace(acting, through=Through(origin="import", by=(by,)))
 
     def _by_header(self, request: HTTPConnection, api: Api) -> ServerKey | None:
         """Return the key of the header that clients of the API send instead of Authorization; None without it."""
@@ -148,7 +155,7 @@ def _acting(subject: Subject, header: str) -> Subject:
     user = name_in(header, "X-Memoranda-User")
     if subject.role != "service" or subject.user_id not in (None, user):
         raise Forbidden("X-Memoranda-User: only a service key that is bound to no other user acts for a user")
-    return Subject(tenant_id=subject.tenant_id, user_id=user, role="service")
+    return replace(subject, user_id=user, role="service")
 
 
 def name_in(header: str, name: str) -> str:

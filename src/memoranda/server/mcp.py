@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec.structs import replace
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
@@ -163,4 +164,4 @@ def acting_for(subject: Subject, user: str | None) -> Subject:
         return subject
     if not sees_all(subject):
         raise Forbidden(f"user: this key acts for {subject.user_id!r} alone; leave it out")
-    return Subject(tenant_id=subject.tenant_id, user_id=user, role="service")
+    return replace(subject, user_id=user, role="service")

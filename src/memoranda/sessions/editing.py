@@ -11,9 +11,11 @@ from memoranda.sessions.following import write_message
 from memoranda.sessions.message_drafts import SOURCE, is_indexed, message_draft
 from memoranda.sessions.records import MessageRow, messages_by_id
 from memoranda.store.ingest import windows
+from memoranda.store.origins import hidden
 from memoranda.store.rows import Record, fetch_ids
 from memoranda.store.transaction import Gone, Writing
 from memoranda.store.validation import Bounds, Draft, changed, draft
+from memoranda.text.json import compact_json
 from memoranda.types import Change, NewMemory, Subject
 
 
@@ -96,4 +98,7 @@ def memory_of(row: MessageRow, subject: Subject, bounds: Bounds) -> Draft:
         metadata=metadata,
         occurred_at=moment(row.occurred_at),
     )
-    return message_draft(draft(new, subject, row.created_at, bounds, ""), row.key)
+    memory = draft(new, subject, row.created_at, bounds, "")
+    if stamp := hidden(row.metadata):
+        memory.row = memory.row._replace(metadata=compact_json({**metadata, **stamp}))
+    return message_draft(memory, row.key)

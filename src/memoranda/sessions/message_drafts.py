@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from memoranda.config.sections import Sessions as Settings
 from memoranda.errors import InvalidInput
@@ -13,12 +14,13 @@ from memoranda.sessions.records import MessageRow
 from memoranda.sessions.values import ASKED, NEVER, Around, NewMessage
 from memoranda.store.access import sees_all
 from memoranda.store.ids import new_id
+from memoranda.store.origins import hidden
 from memoranda.store.rows import Record
-from memoranda.store.validation import Bounds, Draft, check_name, draft, with_zone
+from memoranda.store.validation import Bounds, Draft, check_name, draft
 from memoranda.text.hashing import digest
 from memoranda.text.json import compact_json
 from memoranda.text.tokens import count
-from memoranda.types import NewMemory, Subject
+from memoranda.types import MACHINES, NewMemory, Subject, Through
 
 SOURCE = "message"
 """The source of the memories of messages."""
@@ -30,17 +32,25 @@ class Place:
     """Where messages belong, for whom they are stored, and the settings that apply to all of them."""
 
     def __init__(self, subject: Subject, around: Around) -> None:
-        self.subject = subject
+        response_id = around.get("response_id")
+        self.subject = subject if response_id is None else _through(subject, response_id)
         self.session_id = around.get("session_id")
         self.channel_id = around.get("channel_id")
         self.agent_id = around.get("agent_id")
         self.user_id = around.get("user_id", msgspec.UNSET)
-        self.response_id = around.get("response_id")
+        self.response_id = response_id
         self.extraction = around.get("extraction")
         for name in ("session_id", "channel_id", "agent_id"):
             check_name(getattr(self, name), name)
         if self.session_id is None and self.channel_id is None:
             raise InvalidInput("channel_id", "name the channel it was said in, or a session_id")
+
+    def writer(self, role: str) -> Subject:
+        """Return the subject of a message: what a response had read before is nothing that the user says."""
+        through = self.subject.through
+        if through is None or not through.read or role.lower() in MACHINES:
+            return self.subject
+        return replace(self.subject, through=replace(through, read=()))
 
     def key(self, row: Record, new: NewMessage, speaker: str | None) -> str:
         """Return the key that makes two messages the same one: the given id; else the place, speaker, time and text if
@@ -56,6 +66,12 @@ class Place:
     def owner(self, user_id: str | None) -> str | None:
         """Return the user whose sessions in a channel are separate; None if the writer sees all users."""
         return None if sees_all(self.subject) else user_id
+
+
+def _through(subject: Subject, response_id: str) -> Subject:
+    """Return the subject that writes through a response."""
+    through = subject.through or Through()
+    return replace(subject, through=replace(through, by=(*through.by, response_id)))
 
 
 def sayings(
@@ -76,7 +92,7 @@ def _saying(
     new: NewMessage, place: Place, now: int, settings: Settings, bounds: Bounds, where: str
 ) -> Saying:
     check_name(new.speaker, f"{where}speaker")
-    memory = draft(_memory(new, place), place.subject, now, bounds, where)
+    memory = draft(_memory(new, place), place.writer(new.role), now, bounds, where)
     key = place.key(memory.row, new, new.speaker)
     if memory.row.role is None:
         raise InvalidInput(f"{where}role", "must be a string that is not empty: user, assistant, tool, ...")
@@ -95,7 +111,7 @@ def _saying(
         speaker=new.speaker,
         content=row.content,
         tokens=count(row.content),
-        metadata=with_zone(compact_json(new.metadata) if new.metadata else "{}", new.occurred_at),
+        metadata=_logged(row, new),
         response_id=place.response_id,
         indexed=int(is_indexed(row.role or "", row.content, settings)),
         extract=ASKED if place.extraction else NEVER,
@@ -103,6 +119,12 @@ def _saying(
         created_at=now,
     )
     return Saying(message, memory if message.indexed else None, new.id is not None)
+
+
+def _logged(row: Record, new: NewMessage) -> str:
+    """Return the metadata of a message in the log: the given, and the hidden keys of its memory."""
+    stamp = hidden(row.metadata)
+    return compact_json({**new.metadata, **stamp}) if new.metadata or stamp else "{}"
 
 
 def _memory(new: NewMessage, place: Place) -> NewMemory:

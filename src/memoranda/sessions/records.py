@@ -125,7 +125,7 @@ def texts_of(encoded: str) -> list[str]:
 def to_message(row: MessageRow) -> Message:
     """Return the message as the caller sees it, at the offset from UTC that its time was given with."""
     metadata = {} if row.metadata == "{}" else msgspec.json.decode(row.metadata)
-    zone = metadata.pop(ZONE, None)
+    zone = {key: metadata.pop(key) for key in list(metadata) if key.startswith("$")}.get(ZONE)
     return Message(
         id=row.id,
         session_id=row.session_id,

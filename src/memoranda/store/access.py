@@ -18,6 +18,7 @@ from memoranda.filters import (
     check_unicode,
     parse,
 )
+from memoranda.store.origins import selected
 from memoranda.store.rows import CHUNK, ITEM
 from memoranda.types import KINDS, Selection, Subject
 
@@ -91,7 +92,7 @@ def selection_filter(selection: Selection, subject: Subject, now: int | None) ->
         visible_to(subject),
         _kinds(selection.kinds, None if now is None else Compare("$kind", "ne", ITEM)),
         *(Compare("$tags", "eq", tag) for tag in _names(selection.tags, "tags")),
-        *(Compare("$source", "eq", source) for source in _names(_listed(selection.source), "source")),
+        *(selected(source) for source in _names(_listed(selection.source), "source")),
         None if selection.since is None else Compare("$occurred_at", "gte", micros(selection.since)),
         None if selection.until is None else Compare("$occurred_at", "lt", micros(selection.until)),
         _valid(selection.as_of, now),

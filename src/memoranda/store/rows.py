@@ -12,6 +12,7 @@ import msgspec
 from memoranda.clock import ZONE, local, moment
 from memoranda.storage.sql.base import Connection
 from memoranda.store.ids import nameable
+from memoranda.store.origins import BY, READ, origin_of
 from memoranda.types import MAX_ID_CHARS, Memory
 
 CHUNK = "chunk"
@@ -159,7 +160,8 @@ def scope_of(row: Record) -> str:
 def to_memory(row: Record) -> Memory:
     """Return the row as the memory that callers receive. It occurred at the offset from UTC that was given."""
     metadata = {} if row.metadata == "{}" else msgspec.json.decode(row.metadata)
-    zone = metadata.pop(ZONE, None)
+    stamp = {key: metadata.pop(key) for key in list(metadata) if key.startswith("$")}
+    zone = stamp.get(ZONE)
     return Memory(
         id=row.id,
         kind=row.kind,  # type: ignore[arg-type]
@@ -183,6 +185,9 @@ def to_memory(row: Record) -> Memory:
         superseded_by=row.superseded_by,
         archived_at=_maybe(row.archived_at),
         source_refs=refs_of(row),
+        origin=origin_of(stamp, row.kind, row.role),
+        written_by=stamp.get(BY, []),
+        read=stamp.get(READ, []),
         occurred_at=moment(row.occurred_at) if zone is None else local(moment(row.occurred_at), zone),
         created_at=moment(row.created_at),
         updated_at=moment(row.updated_at),

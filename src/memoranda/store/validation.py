@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from memoranda.clock import ZONE, micros, moment_of, offset_of
 from memoranda.errors import DimensionMismatch, InvalidInput
 from memoranda.providers.embeddings.base import Embedder
+from memoranda.store.origins import QUARANTINED, stamped
 from memoranda.store.rows import EMPTY, ITEM, RESERVED, Record, start_of
 from memoranda.text.hashing import digest
 from memoranda.text.json import compact_json
@@ -99,6 +100,7 @@ def draft(new: NewMemory, subject: Subject, now: int, bounds: Bounds, where: str
     dated = new.occurred_at is not None
     occurred = time_of(new.occurred_at, f"{where}occurred_at") if new.occurred_at is not None else now
     content_hash = digest(new.content)
+    metadata = metadata_text(new.metadata, f"{where}metadata", bounds)
     id_ = new.id or f"mem_{now:013x}{secrets.token_hex(6)}"
     row = EMPTY._replace(
         tenant_id=subject.tenant_id,
@@ -114,7 +116,7 @@ def draft(new: NewMemory, subject: Subject, now: int, bounds: Bounds, where: str
         role=new.role,
         source=new.source,
         tags=tags_text(new.tags, f"{where}tags", bounds),
-        metadata=with_zone(metadata_text(new.metadata, f"{where}metadata", bounds), new.occurred_at),
+        metadata=stamped(with_zone(metadata, new.occurred_at), subject, user),
         importance=_importance(new.importance, f"{where}importance"),
         confidence=_confidence(new.confidence, f"{where}confidence"),
         valid_from=None if new.valid_from is None else time_of(new.valid_from, f"{where}valid_from"),
@@ -129,7 +131,16 @@ def draft(new: NewMemory, subject: Subject, now: int, bounds: Bounds, where: str
         raise InvalidInput(
             f"{where}replaces", f"is for facts; set kind='fact', or leave it out of a {new.kind}"
         )
+    if subject.through is not None and subject.through.quarantined:
+        row = _quarantined(row, now)
     return Draft(row, named=new.id is not None, replaces=tuple(new.replaces))
+
+
+def _quarantined(row: Record, now: int) -> Record:
+    """Return the row archived and tagged, beside any row of the same text that is in use."""
+    tags = list(dict.fromkeys([*msgspec.json.decode(row.tags), QUARANTINED]))
+    key = digest(row.dedup_key, QUARANTINED)
+    return row._replace(archived_at=now, tags=compact_json(tags), dedup_key=key)
 
 
 def dedup_key(
@@ -201,10 +212,12 @@ def with_zone(metadata: str, occurred_at: Any) -> str:
 
 
 def _with_reserved(row: Record, metadata: str) -> str:
-    """Return metadata with the reserved keys of a fact, unless it has other values for them, and with the offset of the
-    time of any memory."""
+    """Return metadata with the reserved keys of a fact, unless it has other values for them, and the hidden keys of any
+    memory."""
     before = msgspec.json.decode(row.metadata)
-    notes = {key: before[key] for key in before if key == ZONE or (row.kind == "fact" and key in RESERVED)}
+    notes = {
+        key: before[key] for key in before if key.startswith("$") or (row.kind == "fact" and key in RESERVED)
+    }
     return compact_json(notes | msgspec.json.decode(metadata)) if notes else metadata
 
 

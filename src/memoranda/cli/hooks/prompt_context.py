@@ -69,5 +69,6 @@ def context(server: Server, options: Options, prompt: str, position: Position) -
     }
     if options.user is not None:
         body["hierarchy"] = {"user": options.user}
-    messages = server.post("/v1/context", body)["messages"]
-    return "\n\n".join(message["content"] for message in messages if message["role"] == "system")
+    *before, _ = server.post("/v1/context", body)["messages"]
+    rules_last = sorted(before, key=lambda message: bool(message["role"] == "system"))
+    return "\n\n".join(message["content"] for message in rules_last)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from memoranda.config.sections import Responses as Settings
 from memoranda.providers.chat.base import Source
+from memoranda.responses.tools.reading import Reading
 from memoranda.responses.values import Item, MemoryUse
 from memoranda.store.core import Core
 from memoranda.store.retrieval.evidence import Evidence
@@ -18,8 +19,9 @@ from memoranda.types import Subject
 
 class Turn(msgspec.Struct, frozen=True):
     """The context of a tool: the subject, the scope (`session_id` is the conversation or the chain), how tokens are
-    counted. `listed` are the memories that the user has seen in a list of what would be forgotten; None where earlier
-    calls are not visible. `said` is the last message of the user, `asked` what these lists answered."""
+    counted. `reading` is what the response has read so far. `listed` are the memories that the user has seen in a list
+    of what would be forgotten, each with whether the user's own words asked for that list; None where earlier calls are
+    not visible. `said` is the last message of the user, `asked` what these lists answered."""
 
     core: Core
     subject: Subject
@@ -28,7 +30,9 @@ class Turn(msgspec.Struct, frozen=True):
     agent_id: str | None
     memory: MemoryUse
     count: Callable[[str], int]
-    listed: frozenset[str] | None = frozenset()
+    response_id: str = ""
+    reading: Reading = msgspec.field(default_factory=Reading)
+    listed: Mapping[str, bool] | None = {}
     said: str = ""
     asked: str = ""
 
@@ -82,6 +86,10 @@ class Tool(ABC):
     @abstractmethod
     def failed(self, item: Item, reason: str) -> Result:
         """The result of a call that failed: the model reads `reason`."""
+
+    def asks(self, arguments: str, turn: Turn) -> bool:
+        """Return True if a call with these arguments (JSON) must be approved first."""
+        return not self.approved
 
     async def check(self, turn: Turn) -> None:
         """Check before the response begins that the tool can work for this subject.

@@ -9,9 +9,6 @@ from memoranda.responses.values import Item
 from memoranda.store.ids import new_id
 from memoranda.text import prompts
 
-OWN_LABEL = "memoranda"
-"""The label of the server whose tools run in this process."""
-
 
 def begun_call(label: str, name: str, arguments: str) -> Item:
     """An `mcp_call` that begins."""

@@ -26,6 +26,7 @@ from memoranda.storage.sql.base import Connection
 from memoranda.store.ids import new_id
 from memoranda.store.retrieval.evidence import Evidence, has_words
 from memoranda.text import prompts
+from memoranda.text.quoting import quoted
 from memoranda.validation import convert
 
 MAX_QUERIES = 8
@@ -164,6 +165,7 @@ class FileSearch(Tool):
         passages = await turn.core.threads.run(
             fitting, found[: self._limit], turn.settings.file_tokens, turn.count
         )
+        turn.reading.note([p.file_id for p in passages], [f"{p.filename}\n{p.text}" for p in passages])
         results = [_result(passage) for passage in passages]
         done = {**item, "status": "completed", "queries": queries, "_results": results}
         if not passages:
@@ -222,10 +224,10 @@ def _message(sources: Sequence[Source], passages: Sequence[Passage], doubtful: b
 def _block(number: int, passage: Passage) -> str:
     return prompts.passage(
         number,
-        passage.filename,
-        passage.readable,
+        quoted(passage.filename),
+        quoted(passage.readable),
         prompts.on_pages(passage.page, passage.last_page),
-        passage.heading,
+        passage.heading and quoted(passage.heading),
         file_id=passage.file_id,
         score=passage.score,
     )

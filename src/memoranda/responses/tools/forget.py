@@ -14,15 +14,19 @@ from memoranda.contexts.finding import relevant_hits
 from memoranda.errors import NotFound
 from memoranda.memories.memories import Memories
 from memoranda.responses.items import text_of
+from memoranda.responses.steps import parsed
 from memoranda.responses.tools.base import Result, Turn
-from memoranda.responses.tools.calls import OWN_LABEL, done_call
+from memoranda.responses.tools.calls import done_call
 from memoranda.responses.tools.memory import SHOWN, MemoryTool, acting, arguments_of, places
-from memoranda.responses.values import Item
+from memoranda.responses.tools.reading import Reading
+from memoranda.responses.values import OWN_LABEL, Item
 from memoranda.store.retrieval.evidence import unrelated
 from memoranda.text.terms import query_terms, terms
 from memoranda.types import Memory
 
 _LISTED = re.compile(r"^- (\S+) \(", re.MULTILINE)
+LEAST = 0.5 - 1e-9
+"""The share of the words of a query that the user must have said for the call to be the user's own."""
 MOST = 20
 """Memories that one call lists, or deletes."""
 ASK = {
@@ -82,12 +86,15 @@ class MemoryForget(MemoryTool):
         seen = False
         if asked.ids:
             candidates = await _named(memories, asked.ids[:MOST], turn)
-            listed = turn.listed or ()
-            seen = asked.confirmed and all(memory.id in listed for memory in candidates)
-            meant = candidates if at_once else _named_by_user(candidates, turn) if seen else []
+            seen = asked.confirmed and all(_seen(memory, turn) for memory in candidates)
+            if at_once:
+                meant = [memory for memory in candidates if _may(memory.content, turn)]
+            else:
+                meant = _named_by_user(candidates, turn) if seen else []
         else:
             wanted = set(query_terms(asked.query or ""))
             candidates = await _about(memories, asked.query or "", wanted, turn)
+            at_once = at_once and _may(asked.query or "", turn, LEAST)
             meant = [memory for memory in candidates if at_once and wanted <= set(terms(memory.content))]
         if meant:
             messages.append(await _forgotten(memories, meant))
@@ -99,17 +106,38 @@ class MemoryForget(MemoryTool):
         return Result(done_call(item, output), output)
 
 
-def listed_before(items: Sequence[Item]) -> frozenset[str]:
-    """Return the ids that calls have listed before the last message of the user, who has had time to say no."""
+def listed_before(items: Sequence[Item]) -> dict[str, bool]:
+    """Return the ids that calls have listed before the last message of the user, who has had time to say no, each with
+    whether half of the words of the call's query are the user's."""
     questions = [
         at for at, item in enumerate(items) if item["type"] == "message" and item.get("role") == "user"
     ]
-    calls = [
-        str(item.get("output") or "")
-        for item in items[: questions[-1] if questions else 0]
-        if is_forget_call(item)
-    ]
-    return frozenset(id_ for output in calls for id_ in _LISTED.findall(output))
+    listed: dict[str, bool] = {}
+    said = ""
+    for item in items[: questions[-1] if questions else 0]:
+        if item["type"] == "message" and item.get("role") == "user":
+            said = text_of(item)
+        elif is_forget_call(item):
+            query = parsed(item.get("arguments") or "{}")
+            words = str(query.get("query") or "") if isinstance(query, dict) else ""
+            by_user = Reading().is_users(words, said, LEAST)
+            for id_ in _LISTED.findall(str(item.get("output") or "")):
+                listed[id_] = by_user or listed.get(id_, False)
+    return listed
+
+
+def _may(text: str, turn: Turn, least: float = 0.0) -> bool:
+    """Return True if a call may delete a text at once: the user's words have it, or a role allows it where nothing was
+    read that somebody else wrote."""
+    by_role = turn.reading.trusted and turn.subject.role in ("admin", "service")
+    return by_role or turn.reading.is_users(text, turn.said, least)
+
+
+def _seen(memory: Memory, turn: Turn) -> bool:
+    """Return True if the user has seen a memory in a list; after something was read that somebody else wrote, in a list
+    that the user's own words asked for."""
+    by_user = (turn.listed or {}).get(memory.id)
+    return by_user is not None and (by_user or turn.reading.trusted)
 
 
 def asked_before(items: Sequence[Item]) -> str:
@@ -149,13 +177,14 @@ async def _about(memories: Memories, query: str, wanted: set[str], turn: Turn) -
 def _named_by_user(candidates: Sequence[Memory], turn: Turn) -> list[Memory]:
     """Return the memories that the user has named since they were listed: those with a word of the last message, or
     with their id in it. Where that names none, as a bare yes, it is about what the user asked for before the list, or
-    about the only one."""
-    for words in (turn.said, turn.asked):
+    about the only one; not so after something was read that somebody else wrote."""
+    for words in (turn.said, turn.asked) if turn.reading.trusted else (turn.said,):
         wanted = set(query_terms(words))
         named = [one for one in candidates if wanted & set(terms(one.content)) or one.id in words]
         if named:
             return named
-    return list(candidates) if turn.listed is not None and len(turn.listed) == 1 else []
+    only = turn.listed is not None and len(turn.listed) == 1
+    return list(candidates) if only and turn.reading.trusted else []
 
 
 async def _named(memories: Memories, ids: Sequence[str], turn: Turn) -> list[Memory]:

@@ -17,8 +17,8 @@ from memoranda.config.sections import Responses as Settings
 from memoranda.contexts.assembly import cut
 from memoranda.errors import InvalidInput, MemorandaError
 from memoranda.responses.tools.base import Result, Tool, Turn
-from memoranda.responses.tools.calls import OWN_LABEL, begun_call, done_call, failed_call
-from memoranda.responses.values import Item
+from memoranda.responses.tools.calls import begun_call, done_call, failed_call
+from memoranda.responses.values import OWN_LABEL, Item
 from memoranda.store.ids import new_id
 from memoranda.text import prompts
 from memoranda.text.json import compact_json
@@ -281,7 +281,10 @@ class McpTool(Tool):
         try:
             said, is_error = await self.server.call(self.name, arguments)
         except MemorandaError as exc:
-            return failed_call(item, self.server.without_secrets(str(exc)), getattr(exc, "error", None))
+            reason = self.server.without_secrets(str(exc))
+            turn.reading.note([f"tool:{self.server_label}.{self.name}"], [reason])
+            return failed_call(item, reason, getattr(exc, "error", None))
+        turn.reading.note([f"tool:{self.server_label}.{self.name}"], [said])
         text = cut(said, OUTPUT_TOKENS, turn.count)
         if text != said:
             text = prompts.shortened_output(text, OUTPUT_TOKENS)
@@ -292,6 +295,12 @@ class McpTool(Tool):
     def failed(self, item: Item, reason: str) -> Result:
         """The result of a call that failed."""
         return failed_call(item, reason)
+
+    def asks(self, arguments: str, turn: Turn) -> bool:
+        """Return True if the call must be approved: as declared, or because it would take memories of the user to the
+        server after something was read that the user did not write."""
+        reading = turn.reading
+        return not self.approved or (not reading.trusted and reading.carries_away(arguments, turn.said))
 
     async def close(self) -> None:
         """Ends the session with the server, which all its tools share."""

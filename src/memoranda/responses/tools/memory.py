@@ -7,22 +7,25 @@ from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from memoranda.config.sections import Responses as Settings
 from memoranda.contexts.assembly import shortened
 from memoranda.contexts.finding import relevant_hits
-from memoranda.contexts.telling import SUMMARIES, line, since, speaker_name
+from memoranda.contexts.telling import SUMMARIES, line, origin_mark, since, speaker_name
 from memoranda.errors import Forbidden, InvalidInput
 from memoranda.memories.memories import Memories
 from memoranda.providers.chat.base import Form, Source
 from memoranda.providers.chat.quoting import without_sources
 from memoranda.responses.tools.base import Result, Tool, Turn
-from memoranda.responses.tools.calls import OWN_LABEL, begun_call, done_call, failed_call
-from memoranda.responses.values import Item
+from memoranda.responses.tools.calls import begun_call, done_call, failed_call
+from memoranda.responses.tools.reading import WRITTEN
+from memoranda.responses.values import OWN_LABEL, Item
 from memoranda.store.access import sees_all
 from memoranda.store.retrieval.evidence import Evidence
 from memoranda.text import prompts
-from memoranda.types import Hit, Memory, NewMemory, Query, Subject
+from memoranda.text.quoting import quoted
+from memoranda.types import Hit, Memory, NewMemory, Query, Subject, Through
 from memoranda.validation import converted
 
 T = TypeVar("T")
@@ -37,6 +40,13 @@ KEPT_FOR = {
     "channel": "for this channel",
     "global": "for everybody here",
 }
+WIDE_LEAST = 0.5 - 1e-9
+"""The share of the words of a memory for others that the user must have said in the same turn."""
+WIDER = (
+    "scope: what others read ({scope}) is stored if the user says it in the same turn, or for a key with the role admin"
+    " or service; use the scope user or session"
+)
+WAITS = "Not in use before somebody confirms it, since it rests on what was read and not on the user's words; stored"
 SCOPES = {"type": "string", "enum": list(KEPT_FOR)}
 SEARCH: dict[str, Any] = {
     "type": "object",
@@ -135,6 +145,7 @@ class MemorySearch(MemoryTool):
         hits = answer.results
         if floor is None:
             hits = await turn.core.threads.run(relevant_hits, turn.core, subject, asked.query, answer)
+        item["_read"] = turn.reading.take([hit.memory for hit in hits], subject.user_id)
         if not hits:
             message = prompts.found_memories([])
             return Result(
@@ -142,11 +153,11 @@ class MemorySearch(MemoryTool):
             )
         sources = [_source(hit) for hit in hits]
         doubtful = answer.evidence == "none"
-        numbered = [msgspec.structs.replace(source, number=n) for n, source in enumerate(sources, 1)]
+        numbered = [replace(source, number=n) for n, source in enumerate(sources, 1)]
         return Result(
-            done_call(item, _message(numbered, hits, doubtful)),
+            done_call(item, _message(numbered, hits, doubtful, subject.user_id)),
             sources=sources,
-            render=lambda numbered: _message(numbered, hits, doubtful),
+            render=lambda numbered: _message(numbered, hits, doubtful, subject.user_id),
             degraded=answer.degraded,
             evidence=Evidence(answer.evidence, answer.evidence_probability),
         )
@@ -162,21 +173,35 @@ class MemoryWrite(MemoryTool):
     parameters = WRITE
 
     async def run(self, item: Item, arguments: dict[str, Any], turn: Turn) -> Result:
-        """Writes; the same text in the same scope is one memory."""
+        """Writes; the same text in the same scope is one memory.
+
+        What rests on what somebody else wrote, and not on the user's words, waits until it is confirmed.
+
+        Raises:
+            Forbidden: others would read it, and neither the user's words nor a role allow that.
+        """
         asked = arguments_of(arguments, WriteArguments)
         scope = asked.scope or ("user" if "user" in places(turn) else "session")
+        subject, reading = acting(turn), turn.reading
+        may = reading.trusted and turn.subject.role in ("admin", "service")
+        ids = _ids(scope, turn)
+        for_others = ids.get("user_id", subject.user_id) is None and scope != "session"
+        if for_others and not may and not reading.is_users(asked.content, turn.said, WIDE_LEAST):
+            raise Forbidden(WIDER.format(scope=scope))
+        waits = not reading.trusted and not reading.is_users(asked.content, turn.said)
+        through = Through(origin="tool", by=(turn.response_id,), read=tuple(reading.names), quarantined=waits)
         new = NewMemory(
             content=asked.content,
-            kind=asked.kind or "note",
+            kind="note" if waits else asked.kind or "note",
             role="assistant",
-            source="memory_write",
+            source=WRITTEN,
             tags=asked.tags or [],
             importance=asked.importance or 0,
             source_refs=[item["id"]],
-            **_ids(scope, turn),
+            **ids,
         )
-        added = await Memories(turn.core, acting(turn)).add(new)
-        verb = "Stored" if added.created else "Known already"
+        added = await Memories(turn.core, replace(subject, through=through)).add(new)
+        verb = WAITS if waits else "Stored" if added.created else "Known already"
         output = f"{verb} {KEPT_FOR[scope]}: {shortened(added.memory.content, SHOWN)}"
         return Result(done_call(item, output), output)
 
@@ -195,7 +220,7 @@ def acting(turn: Turn) -> Subject:
         if user != subject.user_id:
             raise Forbidden(f"memory.user_id: this key acts for {subject.user_id!r} alone")
         return subject
-    return Subject(tenant_id=subject.tenant_id, user_id=user, role="service")
+    return replace(subject, user_id=user, role="service")
 
 
 def places(turn: Turn) -> dict[str, str]:
@@ -267,14 +292,14 @@ def _source(hit: Hit) -> Source:
     )
 
 
-def _message(numbered: Sequence[Source], hits: Sequence[Hit], doubtful: bool) -> str:
+def _message(numbered: Sequence[Source], hits: Sequence[Hit], doubtful: bool, user: str | None) -> str:
     return prompts.found_memories(
         [
             prompts.found_memory(
                 source.number,
                 source.score,
-                shortened(hit.memory.content, SHOWN),
-                source.title,
+                line(shortened(hit.memory.content, SHOWN)),
+                f"{quoted(source.title)}{origin_mark(hit.memory, user)}",
                 _time(hit.memory.created_at),
             )
             for source, hit in zip(numbered, hits, strict=True)

@@ -5,11 +5,11 @@ SELECT m.id, m.session_id, m.occurred_at, m.seq
 FROM {texts ?2} wanted {join} messages m ON m.tenant_id = ?1 AND m.id = wanted.value
 
 -- name: said_before (the nearest first)
-SELECT id, role, speaker, content, user_id, occurred_at, seq FROM messages
+SELECT id, role, speaker, content, user_id, occurred_at, seq, metadata FROM messages
 WHERE tenant_id = ? AND session_id = ? AND (occurred_at, seq) < (?, ?) ORDER BY occurred_at DESC, seq DESC LIMIT ?
 
 -- name: said_behind (the nearest first)
-SELECT id, role, speaker, content, user_id, occurred_at, seq FROM messages
+SELECT id, role, speaker, content, user_id, occurred_at, seq, metadata FROM messages
 WHERE tenant_id = ? AND session_id = ? AND (occurred_at, seq) > (?, ?) ORDER BY occurred_at, seq LIMIT ?
 
 -- name: instructions_of (facts of a user that may be standing instructions, the latest first)
