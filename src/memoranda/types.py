@@ -278,6 +278,8 @@ class Memory(msgspec.Struct, kw_only=True):
     """Who wrote it, beside its own user: `user:X`, `key:X`, the id of a response, `import:X`, `tool:X`."""
     read: list[str] = []
     """What a tool that wrote it had read before: ids of files, `user:X`, `tool:X`."""
+    confirmed_at: datetime | None = None
+    """When a person confirmed it, of a fact."""
     occurred_at: datetime
     created_at: datetime
     updated_at: datetime

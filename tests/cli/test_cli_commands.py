@@ -168,7 +168,7 @@ def test_export_and_import_round_trip(run: Any, vectors: list[str], tmp_path: Pa
     assert receipt == {"memories": 2, "output": "out.jsonl"}
     assert run.json("import", "out.jsonl", "--data", "other")["created"] == 2
     assert run.json("import", "out.jsonl", "--data", "other") == {
-        "read": 2, "created": 0, "present": 2, "conflicts": [], "unproven": [],
+        "read": 2, "created": 0, "present": 2, "conflicts": [],
     }  # fmt: skip
     streamed = run("export", *vectors).stdout
     assert streamed.splitlines() == (tmp_path / "out.jsonl").read_text().splitlines()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memoranda.contexts import choosing
 from memoranda.contexts.choosing import Chosen
-from memoranda.text.instructions import RULES, TAG, worded
+from memoranda.text.instructions import TAG
 from memoranda.text.terms import terms
 from memoranda.types import Hit, Memory
 
@@ -128,12 +128,12 @@ def test_what_is_before_the_model_is_not_told_again() -> None:
 
 
 def test_a_fact_on_messages_that_the_model_has_is_not_repeated() -> None:
-    standing = {"tags": [TAG], "metadata": {"extracted_by": RULES}}
+    standing = {"tags": [TAG], "confirmed_at": datetime(2026, 5, 1, tzinfo=UTC)}
     found = chosen(
         hit("Ana likes tea", id="told", kind="fact", source_refs=["said", "resp_1"]),
         hit("Ana lives in Bonn", id="also elsewhere", kind="fact", source_refs=["said", "last year"]),
         hit("Ana has a dog", id="written", kind="fact"),
-        hit(worded("Use metric units", "Ana"), id="rule", kind="fact", source_refs=["said"], **standing),
+        hit("Ana wants metric units", id="rule", kind="fact", source_refs=["said"], **standing),
     )
     kept, gone = choosing.not_present(found, {"said", "something else"}, (), ())
     assert ids(kept) == ["also elsewhere", "written", "rule"]

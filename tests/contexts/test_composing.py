@@ -19,7 +19,7 @@ from memoranda.knowledge.values import Passage
 from memoranda.store.retrieval.evidence import Result, evidence
 from memoranda.text import prompts, tokens
 from memoranda.text.highlights import is_boundary
-from memoranda.text.instructions import RULES, TAG
+from memoranda.text.instructions import TAG
 from memoranda.types import Hit, Memory
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -176,11 +176,11 @@ def test_a_chunk_is_related_by_the_name_of_its_file() -> None:
 def test_a_standing_instruction_is_no_better_result() -> None:
     rule = hit(
         "i",
-        "Ada's standing instruction: answer in French",
+        "Ada wants answers in French",
         1.0,
         kind="fact",
         tags=[TAG],
-        metadata={"extracted_by": RULES},
+        confirmed_at=datetime(2026, 5, 1, tzinfo=UTC),
     )
     found = Found(
         QUESTION,
@@ -266,8 +266,12 @@ def test_a_context_whose_fact_is_less_similar_than_its_message_may_answer() -> N
 
 
 def test_a_standing_instruction_is_no_evidence_of_the_message_in_its_place() -> None:
-    rule = "Mara's standing instruction: answer in French"
-    tagged: dict[str, Any] = {"tags": [TAG], "metadata": {"extracted_by": RULES}, "source_refs": ["m"]}
+    rule = "Mara wants answers in French"
+    tagged: dict[str, Any] = {
+        "tags": [TAG],
+        "confirmed_at": datetime(2026, 5, 1, tzinfo=UTC),
+        "source_refs": ["m"],
+    }
     message = hit("m", "Mara said: answer in French, also about the boat", 0.2, kind="message")
     hits = [hit("f", rule, 0.9, kind="fact", **tagged), message]
     chosen, _ = choosing.unrepeated(choosing.candidates(hits), QUESTION)

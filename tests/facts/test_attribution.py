@@ -205,9 +205,7 @@ def test_what_two_people_say_in_one_channel_is_each_ones_own(
     with home.open(**settings) as rc:
         for who, city in ((first, "Bonn"), (second, "Porto")):
             rc.sessions.observe(
-                [{"content": f"I live in {city}.", **who}, {"content": "Always answer in rhymes.", **who}],
-                session_id="talk",
-                channel_id="room",
+                [{"content": f"I live in {city}.", **who}], session_id="talk", channel_id="room"
             )
             rc.facts.extract("talk")
         live = rc.memories.list(kinds=["fact"]).data
@@ -220,8 +218,6 @@ def test_what_two_people_say_in_one_channel_is_each_ones_own(
         if named:
             assert homes["Bonn"].content == "Ada: I live in Bonn."
             assert homes["Porto"].content == "Ben: I live in Porto."
-        owners = [one.user_id for one in live if "rhymes" in one.content]
-        assert sorted(owners, key=str) == sorted([of_first, of_second], key=str)
 
 
 @pytest.mark.parametrize(

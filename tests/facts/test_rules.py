@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memoranda.facts.instructions import instructions
 from memoranda.facts.rules import RULES, captured
 from memoranda.text.statements import statements
 from support.growth import grows_in_proportion
@@ -90,7 +89,6 @@ def test_the_time_for_a_message_grows_as_its_length(name: str) -> None:
 
     def work(text: str) -> None:
         captured(text, "Mara", 3)
-        instructions(text, "Mara")
         statements(text)
 
     grows_in_proportion(work, lambda size: first + again * (size // len(again)) + last, 1_000)

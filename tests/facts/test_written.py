@@ -13,6 +13,7 @@ from memoranda.facts import provenance, reconciling
 from memoranda.store.jobs import RELEASE_JOB, Run
 from memoranda.store.rows import fetch_ids
 from memoranda.store.transaction import Writing
+from memoranda.text.instructions import TAG
 
 from .conftest import on
 
@@ -104,11 +105,11 @@ def test_what_cannot_be_replaced_says_why_and_nothing_is_stored(talk: Any) -> No
         talk.memories.add("Tim lives in Oslo", kind="fact", user_id="tim", replaces=[bens])
     with pytest.raises(InvalidInput, match=r"\[1\]\.replaces"):
         talk.memories.add_many(["One.", {"content": "Two.", "replaces": [bens]}])
-    talk.say("Always use metric units.", who="tim")
-    rule = talk.live(scopes=["user:tim"])[-1]
+    rule = talk.memories.add("Tim wants metric units", kind="fact", tags=[TAG], user_id="tim").memory
+    talk.facts.confirm(rule.id)
     with pytest.raises(InvalidInput, match="is a standing instruction; delete it"):
-        add("No rules", kind="fact", replaces=[talk.known(rule).id])
-    assert talk.live() == ["Ben lives in Rome", rule]
+        add("No rules", kind="fact", replaces=[rule.id])
+    assert talk.live() == ["Ben lives in Rome", rule.content]
 
 
 def test_the_model_says_later_what_a_written_fact_ends(talk: Any, asked: Any) -> None:

@@ -124,14 +124,15 @@ OWN_FIELDS = {
 }  # fmt: skip
 
 
-def test_fields_of_this_program_are_restored_but_the_claim_of_rules(tmp_path: Path) -> None:
+def test_fields_of_this_program_are_restored(tmp_path: Path) -> None:
     records = {"episode": [portable_episode("e1", " Said. ", **{OWN: OWN_FIELDS})]}
     (entry,) = entries(items(packed(bundle(records, []), "folder", tmp_path / "a.mem"))).values()
     assert (entry.content, entry.kind, entry.role, entry.importance) == (" Said. ", "qa_turn", "user", 3)
     assert (entry.user_id, entry.channel_id, entry.tags) == ("ada", "c", ["x"])
     assert entry.occurred_at == datetime(2026, 1, 5, 9, 30, 0, 123456, UTC)
     assert entry.invalid_at == datetime(2026, 2, 1, tzinfo=UTC)
-    assert (entry.memory_id, entry.source_refs, entry.metadata) == ("e1", ["m1"], {"source": "wiki"})
+    assert (entry.memory_id, entry.source_refs) == ("e1", ["m1"])
+    assert entry.metadata == {"extracted_by": "rules", "source": "wiki"}
 
 
 JSON = st.recursive(

@@ -198,9 +198,6 @@ def _show_imported(invocation: Invocation, imported: Imported) -> None:
         imported,
         f"{imported.read} memories read: {imported.created} new, {imported.present} were there already",
     )
-    if imported.unproven:
-        first = ", ".join(imported.unproven[:3])
-        say(f"{len(imported.unproven)} claim to be extracted by rules and are stored without that: {first}")
     if imported.conflicts:
         first = ", ".join(imported.conflicts[:3])
         say(f"{len(imported.conflicts)} ids name another text here and were left alone: {first}")

@@ -301,7 +301,6 @@ class Client:
             total.created += done.created
             total.present += done.present
             total.conflicts += done.conflicts
-            total.unproven += done.unproven
         return total
 
     def _part(self, part: bytes, query: dict[str, str], shift: int) -> Imported:

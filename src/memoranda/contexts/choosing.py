@@ -17,7 +17,7 @@ from memoranda.memories.duplicates import contradict
 from memoranda.store.retrieval.evidence import unrelated
 from memoranda.store.retrieval.fusion import COVERED_PENALTY, SESSION_BONUS, blended, mmr
 from memoranda.store.rows import memory_speaker
-from memoranda.text.instructions import RULES, applies, is_standing
+from memoranda.text.instructions import RULES, is_standing
 from memoranda.text.terms import query_terms, terms
 from memoranda.types import Hit, Memory
 
@@ -271,19 +271,6 @@ def _rests(fact: Memory, excluded: AbstractSet[str]) -> bool:
 def plain(text: str) -> str:
     """Return the text of a message for comparing copies."""
     return " ".join(text.split()).casefold()
-
-
-def applicable(candidates: Sequence[Chosen], question: str) -> tuple[list[Chosen], list[LeftOut]]:
-    """Return the candidates without instructions for other questions, and those instructions."""
-    others = {
-        candidate.memory.id
-        for candidate in candidates
-        if is_standing(candidate.memory) and not applies(candidate.memory.content, question)
-    }
-    remaining = [candidate for candidate in candidates if candidate.memory.id not in others]
-    return remaining, [
-        left(candidate, "condition") for candidate in candidates if candidate.memory.id in others
-    ]
 
 
 def distinct(candidates: Sequence[Chosen]) -> tuple[list[Chosen], list[LeftOut]]:

@@ -260,8 +260,7 @@ class Finding:
         chosen, again = choosing.not_present(
             choosing.candidates([*answers.memories, *answers.sessions]), set(asked.exclude), recent, said
         )
-        chosen, other = choosing.applicable(chosen, asked.query)
-        results.left_out += again + other
+        results.left_out += again
         if asked.summary:
             chosen, own = choosing.without_summary_of(chosen, (self._places(asked) or {}).get("session"))
             results.left_out += own

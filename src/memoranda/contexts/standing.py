@@ -1,4 +1,4 @@
-"""The standing instructions of the user whom a context is for, see `text.instructions`."""
+"""The standing instructions of the user whom a context is for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memoranda.storage.sql.base import Connection
 from memoranda.store.access import scope_filter, selection_filter
 from memoranda.store.core import Core
 from memoranda.store.rows import Record, attributes, fetch, to_memory
-from memoranda.text.instructions import applies, is_standing
+from memoranda.text.instructions import is_standing
 from memoranda.text.terms import terms
 from memoranda.types import Hit, Subject
 
@@ -22,8 +22,8 @@ MOST = 10
 
 
 def standing(core: Core, subject: Subject, asked: ContextQuery, user: str | None) -> list[Chosen]:
-    """Return the instructions of a user that are valid at the time of the question, apply to it and pass the selection
-    of the context but for its scopes, the latest first; each scores 1."""
+    """Return the instructions of a user that are valid at the time of the question and pass the selection of the
+    context but for its scopes, the latest first; each scores 1."""
     if user is None:
         return []
     where = all_of(scope_filter(f"user:{user}", subject), selection_filter(asked, subject, now_micros()))
@@ -35,7 +35,7 @@ def standing(core: Core, subject: Subject, asked: ContextQuery, user: str | None
 
     rows = core.store.db.read(read, subject.tenant_id)
     memories = [to_memory(row) for row in rows if matches(where, attributes(row))]
-    applying = [memory for memory in memories if is_standing(memory) and applies(memory.content, asked.query)]
+    applying = [memory for memory in memories if is_standing(memory)]
     return [
         Chosen(Hit(memory=memory, score=1.0, similarity=None), frozenset(terms(memory.content)), 1.0, {})
         for memory in applying[:MOST]

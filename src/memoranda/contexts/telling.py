@@ -94,8 +94,10 @@ def memory_text(
     if memory.kind == "message":
         mark = f"{LATEST if latest else ''}{origin_mark(memory, user)}"
         return spoken(speaker_name(memory), memory.content, _local(memory, memory.occurred_at), until, mark)
+    if is_standing(memory):
+        return f"The user's standing instruction: {line(memory.content)}"
     days, mark = "", origin_mark(memory, user)
-    if memory.kind == "fact" and not is_standing(memory):
+    if memory.kind == "fact":
         began, ended = _local(memory, since(memory)), memory.invalid_at
         to = "" if ended is None else f" to {_local(memory, ended):%d %B %Y}"
         days = f"{'' if to else 'since '}{began:%d %B %Y}{to}"

@@ -214,12 +214,12 @@ class LeftOut(msgspec.Struct, kw_only=True):
     """A result, or a given part, that is not in the context. `why`: `budget`; `floor`, its similarity is below the
     threshold, or it has no term of the question, is not similar to it and would stand before a better result of a later
     part; `duplicate`, `of` says the same; `covered`, the chunk `of` says it; `present`, it is in the recent messages,
-    or excluded, or a fact that rests on excluded messages alone; `condition`, an instruction for other questions."""
+    or excluded, or a fact that rests on excluded messages alone."""
 
     part: PartName
     id: str
     kind: str
-    why: Literal["budget", "floor", "duplicate", "covered", "present", "condition"]
+    why: Literal["budget", "floor", "duplicate", "covered", "present"]
     of: str | None = None
     score: float = 0.0
 

@@ -27,7 +27,7 @@ from memoranda.store.transaction import Writing
 from memoranda.store.validation import MOST_REFS, Bounds, Draft, draft
 from memoranda.text import prompts
 from memoranda.text.hashing import digest
-from memoranda.text.instructions import rule_of
+from memoranda.text.instructions import TAG
 from memoranda.text.json import compact_json
 from memoranda.text.sentences import spans
 from memoranda.text.terms import terms
@@ -69,7 +69,7 @@ def may_join(row: Record) -> bool:
     alone = (
         not versions.parts_of(row)
         and versions.metadata_of(row).get("apart") is not True
-        and rule_of(row.content) is None
+        and TAG not in msgspec.json.decode(row.tags)
     )
     return alone and versions.is_live(row) and row.archived_at is None and row.invalid_at is None
 

@@ -22,7 +22,6 @@ from memoranda.errors import (
 )
 from memoranda.facts.existing import Existing, existing_facts
 from memoranda.facts.gathering import line_of, place_of, plans_of
-from memoranda.facts.instructions import instructions
 from memoranda.facts.keeping import Learned, Plan, learn
 from memoranda.facts.parsing import Candidate, parsed
 from memoranda.facts.reconciling import PURPOSE, RECONCILE_JOB, reconcile_later
@@ -337,16 +336,6 @@ class Extraction:
         )
 
     def _by_rules(self, batch: Batch) -> list[Candidate]:
-        return self._of_people(
-            batch, lambda row: captured(row.content, row.author, self.settings.max_per_turn)
-        )
-
-    def _instructions(self, batch: Batch) -> list[Candidate]:
-        """Return the standing instructions of people and their withdrawals, by rules also if a model extracts the
-        facts."""
-        return self._of_people(batch, lambda row: instructions(row.content, row.author))
-
-    def _of_people(self, batch: Batch, read: Callable[[MessageRow], list[Candidate]]) -> list[Candidate]:
         """Return what rules read in the messages of people; a message on which they fail does not keep the others
         from being read."""
         candidates: list[Candidate] = []
@@ -354,7 +343,7 @@ class Extraction:
             if not row.personal:
                 continue
             try:
-                some = read(row)
+                some = captured(row.content, row.author, self.settings.max_per_turn)
             except (ArithmeticError, LookupError, ValueError):
                 self.core.tally["facts.unread"] += 1
                 log.exception("message %s has no facts: the rules failed on its text", row.id)
@@ -363,14 +352,10 @@ class Extraction:
         return candidates
 
     def _plans(self, batch: Batch, extracted: list[Candidate], by: str) -> list[Plan]:
-        """Return what was extracted from the messages, and their standing instructions, to be stored. It reads all
-        words of the messages: not for the event loop."""
+        """Return what was extracted from the messages, to be stored. It reads all words of the messages: not for the
+        event loop."""
         bounds, now = self.core.ingest.bounds, now_micros()
-        plans = [
-            plan
-            for candidates, finder in ((extracted, by), (self._instructions(batch), RULES))
-            for plan in plans_of(candidates, batch.session, batch.messages, batch.before, finder, bounds, now)
-        ]
+        plans = plans_of(extracted, batch.session, batch.messages, batch.before, by, bounds, now)
         return [plan for plan in plans if is_wanted(plan.draft, batch.messages, batch.about)]
 
     # --- writing -----------------------------------------------------------------------------------

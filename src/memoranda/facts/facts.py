@@ -229,7 +229,7 @@ class Facts:
 
     async def confirm(self, id: str) -> Memory:
         """Note that a person found a fact right: its confidence becomes 1, it counts as used now, and its history says
-        so. Doing it again adds a use. Return the fact.
+        so. A proposed standing instruction is in force from then on. Doing it again adds a use. Return the fact.
 
         Raises:
             NotFound: no such fact for this subject.

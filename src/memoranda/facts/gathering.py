@@ -16,11 +16,11 @@ from memoranda.facts.parsing import Candidate
 from memoranda.facts.tags import content_tags
 from memoranda.memories.duplicates import lacks, negated
 from memoranda.sessions.records import MessageRow, SessionRow, texts_of
-from memoranda.store.origins import inherited
+from memoranda.store.origins import ORIGIN, hidden, inherited
 from memoranda.store.rows import CONTEXT, zone_of
 from memoranda.store.validation import Bounds, Draft, draft
-from memoranda.text.instructions import EXTRACTED
-from memoranda.text.statements import statements
+from memoranda.text.instructions import EXTRACTED, TAG
+from memoranda.text.statements import own_text, statements
 from memoranda.text.terms import terms
 from memoranda.types import NewMemory, Subject
 
@@ -50,6 +50,7 @@ def plans_of(
         shown = [*(known.line for known in candidate.known), *(line_of(row) for row in earlier)]
         sources = sources_of(candidate, messages, shown)
         if sources:
+            candidate = _tagged(candidate, session, sources)
             written = words_of(Source(" ".join((candidate.text, *candidate.tags))))
             missing = written.difference(*map(words, sources))
             context = {row.id for row in (*earlier, *messages) if missing and missing & words(row)}
@@ -59,6 +60,21 @@ def plans_of(
             if fact is not None:
                 plans.append(_plan(candidate, fact, sources))
     return plans
+
+
+def _tagged(candidate: Candidate, session: SessionRow, sources: Sequence[MessageRow]) -> Candidate:
+    """Return a candidate with the tag of an instruction if its own user gives it in a message that they typed: not in
+    quoted or pasted text, and not in an imported message."""
+    owner = owner_of(session, sources)
+    typed = candidate.instructs and any(
+        row.personal
+        and row.user_id in (None, owner)
+        and ORIGIN not in hidden(row.metadata)
+        and is_quoted(candidate.quote, own_text(row.content))
+        for row in sources
+    )
+    others = tuple(tag for tag in candidate.tags if tag != TAG)
+    return replace(candidate, tags=(TAG, *others) if typed and owner is not None else others)
 
 
 def _plan(candidate: Candidate, fact: Draft, sources: Sequence[MessageRow]) -> Plan:

@@ -14,6 +14,7 @@ import msgspec
 from memoranda.clock import now_micros
 from memoranda.facts import versions
 from memoranda.store.changes import Outcome
+from memoranda.store.origins import CONFIRMED, hidden
 from memoranda.store.rows import (
     CONTEXT,
     Record,
@@ -28,7 +29,7 @@ from memoranda.store.rows import (
 )
 from memoranda.store.transaction import Mark, Writing
 from memoranda.store.validation import MOST_REFS, Draft, later_version
-from memoranda.text.instructions import EXTRACTED, RULES, TAG, is_standing
+from memoranda.text.instructions import EXTRACTED, TAG, is_standing
 from memoranda.text.json import compact_json
 
 MOST_STEPS = 20
@@ -246,18 +247,17 @@ def _ended(by: str, at: int, now: int, ending: Ending) -> Mark:
 
 def _joining(new: Record, start: int | None) -> Callable[[Record], Record]:
     """Return a function that adds the sources of `new` to a row, keeps the first and the latest of them, and sets the
-    start if one is given. The text stays that of the row, so the context of `new` is added only with tags of it. Only a
-    standing instruction makes the row one."""
-    instructs = is_standing(to_memory(new))
-    added = [tag for tag in _listed(new.tags) if instructs or tag != TAG]
+    start if one is given. The text stays that of the row, so the context of `new` is added only with tags of it. That
+    a row was confirmed is about what it was then: it becomes no instruction."""
 
     def change(row: Record) -> Record:
         refs = _joined(refs_of(row), refs_of(new))
         before = _listed(row.tags)
+        added = [tag for tag in _listed(new.tags) if tag != TAG or CONFIRMED not in hidden(row.metadata)]
         tags = list(dict.fromkeys([*before, *added]))
         context = context_of(row) if tags == before else _joined(context_of(row), context_of(new))
         notes: dict[str, Any] = {CONTEXT: [ref for ref in context if ref not in refs] or None}
-        row = versions.put(row, notes | ({"extracted_by": RULES} if instructs else {}))
+        row = versions.put(row, notes)
         return row._replace(
             source_refs=compact_json(refs),
             tags=compact_json(tags),

@@ -62,7 +62,7 @@ class Candidate(msgspec.Struct, frozen=True):
     """A fact that may be one. `confidence` is in 0..1; `valid_from` and `valid_until` are microseconds since 1970,
     None when not given; `messages` are the numbers, from 1, of the messages it rests on, empty when not given. `op`
     says what it is to the known facts `of`, numbers from 1, in the words `quote` of a message; `known` are these
-    facts."""
+    facts. `instructs` says that it is how the assistant is to answer from now on, in the words `quote`."""
 
     text: str
     confidence: float = UNSAID
@@ -73,6 +73,7 @@ class Candidate(msgspec.Struct, frozen=True):
     op: Op = "add"
     of: tuple[int, ...] = ()
     quote: str = ""
+    instructs: bool = False
     known: tuple[Existing, ...] = ()
 
 
@@ -190,6 +191,7 @@ def _candidate(text: str, fields: Mapping[str, Any]) -> Candidate | None:
         op=op,
         of=of,
         quote=tidy(quote)[:LONGEST] if isinstance(quote, str) else "",
+        instructs=str(fields.get("instruction")).lower() == "true",
     )
 
 

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from memoranda.clock import moment
+from memoranda.store.origins import CONFIRMED
 from memoranda.store.rows import CONTEXT, QUOTES, Record, context_of, refs_of, start_of
 from memoranda.text.json import compact_json
 
@@ -136,7 +137,8 @@ def taken_back(row: Record, ids: Sequence[str], now: int) -> Record:
 
 
 def confirmed(row: Record, now: int) -> Record:
-    """Return the row as confirmed: with full confidence, and used now. Its last change says so once."""
-    sure = row._replace(confidence=1.0, access_count=row.access_count + 1, last_accessed_at=now)
+    """Return the row as confirmed at this time: with full confidence, and used. Its last change says so once."""
+    used = row._replace(confidence=1.0, access_count=row.access_count + 1, last_accessed_at=now)
+    sure = put(used, {CONFIRMED: now})
     last = changes_of(row)[-1:]
     return sure if last and last[0].what == "confirmed" else noted(sure, now, "confirmed", None, [])

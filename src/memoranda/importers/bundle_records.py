@@ -9,7 +9,6 @@ from memoranda.importers.dates import moment, unread
 from memoranda.importers.fields import items, mapping, metadata, name, named, text
 from memoranda.importers.values import Entry, Item, Skipped
 from memoranda.text.hashing import digest
-from memoranda.text.instructions import RULES
 from memoranda.text.storable import storable
 from memoranda.types import KINDS as MEMORY_KINDS
 from memoranda.types import Kind
@@ -61,8 +60,6 @@ def _own(kind: str, value: Values, own: Values, place: str) -> Iterator[Item]:
     kind_then = own.get("kind")
     was = cast(Kind, kind_then) if kind_then in MEMORY_KINDS and kind_then != "item" else "note"
     about = metadata(mapping(own.get("metadata")), DEEP)
-    if about.get("extracted_by") == RULES:
-        del about["extracted_by"]
     about |= named({"superseded_by": name(own.get("superseded_by"))})
     yield from unread(place, own.get("occurred_at"))
     yield Entry(

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from typing_extensions import Unpack
 
 from memoranda.clock import now_micros
@@ -29,7 +28,7 @@ from memoranda.store.paging import check_limit, check_page, leave_place
 from memoranda.store.rows import home_of, to_memory
 from memoranda.store.transaction import Writing
 from memoranda.store.validation import Draft, check_texts
-from memoranda.text.instructions import RULES, is_standing
+from memoranda.text.instructions import is_standing
 from memoranda.text.json import compact_json
 from memoranda.types import (
     KINDS,
@@ -125,7 +124,6 @@ class Memories:
         for i, item in enumerate(items):
             place = f"[{i}]." if len(items) > 1 else ""
             self._may_own(item.user_id, f"{place}user_id")
-            _no_claim_of_rules(item.metadata, f"{place}metadata")
         return self._core.ingest.drafts(self.subject, items)
 
     async def _store(self, drafts: Sequence[Draft]) -> list[Added]:
@@ -164,8 +162,6 @@ class Memories:
         must_write(self.subject)
         row = await self._core.visible_row(self.subject, id)
         change = convert(fields, Change)
-        if change.metadata is not msgspec.UNSET and to_memory(row).metadata.get("extracted_by") != RULES:
-            _no_claim_of_rules(change.metadata, "metadata")
         updated = await self._core.ingest.update(self.subject, row, change)
         await self._core.jobs.finish(self.subject.tenant_id, RELEASE_JOB)
         return to_memory(updated)
@@ -510,11 +506,3 @@ def _alone(given: NewMemory | Query, fields: Mapping[str, Any]) -> None:
 def _check_ids(ids: Any) -> None:
     if isinstance(ids, str | bytes) or not all(isinstance(id_, str) for id_ in ids):
         raise InvalidInput("ids", "must be a list of strings")
-
-
-def _no_claim_of_rules(metadata: Any, where: str) -> None:
-    """Refuse metadata that marks a fact of a caller as extracted by rules, as standing instructions are."""
-    if isinstance(metadata, dict) and metadata.get("extracted_by") == RULES:
-        raise InvalidInput(
-            f"{where}.extracted_by", f"is {RULES!r} only where extraction set it; leave it out"
-        )

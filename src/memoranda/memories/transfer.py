@@ -41,7 +41,6 @@ from memoranda.store.validation import (
     time_of,
 )
 from memoranda.text.hashing import digest
-from memoranda.text.instructions import RULES
 from memoranda.text.json import compact_json
 from memoranda.types import Memory, NewMemory, Subject, Through
 from memoranda.validation import convert, decode
@@ -96,15 +95,12 @@ class ArchivedLine(Line, kw_only=True):
 
 
 class Imported(msgspec.Struct, kw_only=True):
-    """What an import came to. `conflicts` are ids that already name another text here; they were left alone.
-    `unproven` are ids of memories that claim to be found by extraction rules: lines prove nothing, so they are stored
-    without `extracted_by`, and are no standing instructions."""
+    """What an import came to. `conflicts` are ids that already name another text here; they were left alone."""
 
     read: int = 0
     created: int = 0
     present: int = 0
     conflicts: list[str] = []
-    unproven: list[str] = []
 
 
 def lines(store: Store, tenant: str, where: Filter, vectors: bool) -> Iterator[bytes]:
@@ -273,8 +269,9 @@ def _row(line: Line, subject: Subject, bounds: Bounds, place: dict[str, str | No
     made = line.origin if line.origin in CLASSES and line.kind != "document" else None
     stamp = hidden(new.row.metadata)
     by, read = [*line.written_by, *stamp.get(BY, ())], [*line.read, *stamp.get(READ, ())]
+    metadata = with_origin(new.row.metadata, stamp.get(ORIGIN, made), by, read)
     row = new.row._replace(
-        metadata=with_origin(new.row.metadata, stamp.get(ORIGIN, made), by, read),
+        metadata=metadata,
         access_count=line.access_count,
         last_accessed_at=_time(line, "last_accessed_at", None),
         superseded_by=line.superseded_by,
@@ -337,10 +334,6 @@ async def _store(
     if not batch:
         return
     free = await core.threads.run(_without_conflicts, core.store, tenant, batch, done, moved)
-    claims = {item.row.id for item in free if claims_rules(item.row)}
-    for item in free:
-        if item.row.id in claims:
-            item.row = without_claim(item.row)
     write = core.ingest.write if exported else core.write
     try:
         outcomes = await write(tenant, free) if free else []
@@ -353,19 +346,6 @@ async def _store(
                 done.conflicts.append(item.row.id)
     done.created += sum(outcome.created for outcome in outcomes)
     done.present += sum(not outcome.created for outcome in outcomes)
-    done.unproven += [item.row.id for item in outcomes if item.created and item.row.id in claims]
-
-
-def claims_rules(row: Record) -> bool:
-    """Return True if a row claims to be extracted by rules, as standing instructions are."""
-    return '"extracted_by"' in row.metadata and msgspec.json.decode(row.metadata).get("extracted_by") == RULES
-
-
-def without_claim(row: Record) -> Record:
-    """Return the row without `extracted_by`."""
-    metadata = msgspec.json.decode(row.metadata)
-    del metadata["extracted_by"]
-    return row._replace(metadata=compact_json(metadata))
 
 
 def _without_conflicts(

@@ -413,14 +413,12 @@ class ScopeStats(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.s
 
 
 class ImportedMemories(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.import"):
-    """What an import came to; `conflicts` are ids that already name another text, left alone, `unproven` ids of
-    memories that are stored without the `extracted_by` that they claimed."""
+    """What an import came to; `conflicts` are ids that already name another text, left alone."""
 
     read: int
     created: int
     present: int
     conflicts: list[str]
-    unproven: list[str]
 
 
 class NearDuplicatePair(NearDuplicate, kw_only=True, tag_field="object", tag="memory.near_duplicate"):

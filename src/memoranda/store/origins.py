@@ -13,6 +13,8 @@ from memoranda.types import MACHINES, Origin, Subject, Through
 
 ORIGIN, BY, READ = "$origin", "$by", "$read"
 """The keys: the class of a row where its role does not say it, who wrote it, what was read before."""
+CONFIRMED = "$confirmed"
+"""The key of when a person confirmed a fact, microseconds since 1970."""
 QUARANTINED = "quarantined"
 """The tag of a row that is archived until somebody confirms it."""
 TOOLS = frozenset({"tool", "function"})

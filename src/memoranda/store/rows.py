@@ -12,7 +12,7 @@ import msgspec
 from memoranda.clock import ZONE, local, moment
 from memoranda.storage.sql.base import Connection
 from memoranda.store.ids import nameable
-from memoranda.store.origins import BY, READ, origin_of
+from memoranda.store.origins import BY, CONFIRMED, READ, origin_of
 from memoranda.types import MAX_ID_CHARS, Memory
 
 CHUNK = "chunk"
@@ -188,6 +188,7 @@ def to_memory(row: Record) -> Memory:
         origin=origin_of(stamp, row.kind, row.role),
         written_by=stamp.get(BY, []),
         read=stamp.get(READ, []),
+        confirmed_at=_maybe(stamp.get(CONFIRMED)),
         occurred_at=moment(row.occurred_at) if zone is None else local(moment(row.occurred_at), zone),
         created_at=moment(row.created_at),
         updated_at=moment(row.updated_at),

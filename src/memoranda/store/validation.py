@@ -19,6 +19,7 @@ from memoranda.providers.embeddings.base import Embedder
 from memoranda.store.origins import QUARANTINED, stamped
 from memoranda.store.rows import EMPTY, ITEM, RESERVED, Record, start_of
 from memoranda.text.hashing import digest
+from memoranda.text.instructions import TAG
 from memoranda.text.json import compact_json
 from memoranda.types import KINDS, MAX_ID_CHARS, Change, NewMemory, Subject
 from memoranda.validation.messages import MOMENT
@@ -115,7 +116,7 @@ def draft(new: NewMemory, subject: Subject, now: int, bounds: Bounds, where: str
         session_id=new.session_id,
         role=new.role,
         source=new.source,
-        tags=tags_text(new.tags, f"{where}tags", bounds),
+        tags=_tags(new.tags, subject, f"{where}tags", bounds),
         metadata=stamped(with_zone(metadata, new.occurred_at), subject, user),
         importance=_importance(new.importance, f"{where}importance"),
         confidence=_confidence(new.confidence, f"{where}confidence"),
@@ -134,6 +135,15 @@ def draft(new: NewMemory, subject: Subject, now: int, bounds: Bounds, where: str
     if subject.through is not None and subject.through.quarantined:
         row = _quarantined(row, now)
     return Draft(row, named=new.id is not None, replaces=tuple(new.replaces))
+
+
+def _tags(tags: Any, subject: Subject, where: str, bounds: Bounds) -> str:
+    """Return the tags of a new memory as JSON; what a tool or an import writes is no instruction."""
+    text = tags_text(tags, where, bounds)
+    through = subject.through
+    if through is None or through.origin is None or TAG not in text:
+        return text
+    return compact_json([tag for tag in msgspec.json.decode(text) if tag != TAG])
 
 
 def _quarantined(row: Record, now: int) -> Record:

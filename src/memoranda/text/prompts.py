@@ -123,15 +123,17 @@ Facts that are known already are numbered F1, F2, and so on. "op" says what a fa
 where it is about the same thing and both can be true (two doctors, two appointments, a country and a city in it). \
 "same F1": F1 says the same; name the messages all the same. "replaces F1": the messages say that F1 does not hold any \
 more, and what holds in its place. "ends F1": they say that F1 is over. Only a person's statement replaces or ends a \
-fact: "quote" has the words of the message that say so, copied exactly. For any other op "quote" is null.
+fact: "quote" has the words of the message that say so, copied exactly. What a person wants of the assistant in every \
+later answer ("always use metric units"), not for once, is a fact with "instruction": true, and "quote" has the words \
+that say so as well. For all else "instruction" is false and "quote" is null.
 Answer with one JSON object and nothing else: {"facts": [...]}, with [] when there is nothing to keep. Each element is \
-an object: "text", "messages" (the numbers of the messages it rests on), "op", "quote", "tags" (one to three words for \
-what it is about, such as "tea"), "confidence" (0 to 1), "since" and "until" (YYYY-MM-DD where a date is told from or \
-until which it holds, else null).
+an object: "text", "messages" (the numbers of the messages it rests on), "op", "quote", "instruction", "tags" (one to \
+three words for what it is about, such as "tea"), "confidence" (0 to 1), "since" and "until" (YYYY-MM-DD where a date \
+is told from or until which it holds, else null).
 Example. Of "F1. 2025-08-11: Ada lives in Bonn", "F2. 2025-09-02: Ada likes tea", "[1] 2026-03-02 10:00 Ada: I moved \
 to Porto on Friday, is it raining?" and "[2] 2026-03-02 10:01 assistant: Yes." the answer is {"facts": [{"text": "Ada \
-lives in Porto", "messages": [1], "op": "replaces F1", "quote": "I moved to Porto on Friday", "tags": ["home"], \
-"confidence": 0.9, "since": "2026-02-27", "until": null}]}"""
+lives in Porto", "messages": [1], "op": "replaces F1", "quote": "I moved to Porto on Friday", "instruction": false, \
+"tags": ["home"], "confidence": 0.9, "since": "2026-02-27", "until": null}]}"""
 MERGING = """\
 The numbered facts are about the same people or things. Choose those that can be read as one: they are about the same \
 matter, and all of them hold. Leave out a fact that has another value of the same thing, or is about something else. \
@@ -173,6 +175,7 @@ FACTS_FORM = answer_form(
                 "messages": _list({"type": "integer"}),
                 "op": TEXT,
                 "quote": {"type": ["string", "null"]},
+                "instruction": {"type": "boolean"},
                 "tags": TEXTS,
                 "confidence": {"type": "number"},
                 "since": _DATE,

@@ -38,7 +38,7 @@ from memoranda.app.archive.writing import FORMAT
 from memoranda.app.history_report import HistoryImported
 from memoranda.clock import now_micros
 from memoranda.errors import Conflict, InvalidInput, QuotaExceeded
-from memoranda.facts.proofs import unproven
+from memoranda.facts.versions import changes_of
 from memoranda.importers.formats import ARCHIVE
 from memoranda.importers.values import Skipped
 from memoranda.knowledge.attaching import INDEX_JOB
@@ -49,8 +49,6 @@ from memoranda.memories.transfer import (
     ArchivedLine,
     Header,
     archived_draft,
-    claims_rules,
-    without_claim,
 )
 from memoranda.sessions.rolling import SOURCE as ROLLED
 from memoranda.storage.sql.base import Connection
@@ -58,15 +56,14 @@ from memoranda.store.core import Core
 from memoranda.store.ids import listed
 from memoranda.store.steps import DRAFTS, parted
 from memoranda.store.validation import Draft, keyed
+from memoranda.text.instructions import TAG
 from memoranda.types import Subject
 from memoranda.validation import decode
 
 T = TypeVar("T")
 DAMAGED = "is damaged"
-UNPROVEN = (
-    "claims to be extracted by rules, and no message in its sources says so: stored without `extracted_by`"
-)
 MISSING = "has no bytes: it was deleted while the archive was written"
+UNCONFIRMED = "is proposed, as a file proves nothing: confirm it for the standing instruction to be in force"
 NOT_MOVED = "is not moved to another scope: the weeks of a channel are summarized there again"
 
 
@@ -287,7 +284,11 @@ class Restoring:
             self.report.count("memory", [True] * len(fresh))
             return
         if fresh:
-            await self._prove(fresh)
+            for draft in fresh:
+                if TAG in draft.row.tags and any(
+                    change.what == "confirmed" for change in changes_of(draft.row)
+                ):
+                    self._skip("memory", UNCONFIRMED, draft.row.id)
             await self._core.ingest.prepare(self._tenant, fresh)
             for some in parted(fresh, self._core.store.weight, DRAFTS):
                 self.report.count("memory", await self._put(some))
@@ -310,17 +311,6 @@ class Restoring:
                 fresh.append(draft)
                 known.add(draft.row.dedup_key)
         return fresh, present
-
-    async def _prove(self, drafts: Sequence[Draft]) -> None:
-        """Remove `extracted_by` from memories without a message to prove it: it could fake a standing instruction."""
-        claiming = [draft for draft in drafts if claims_rules(draft.row)]
-        if not claiming:
-            return
-        wrong = await self._read(lambda c: unproven(c, self._tenant, [draft.row for draft in claiming]))
-        for draft in claiming:
-            if draft.row.id in wrong:
-                draft.row = without_claim(draft.row)
-                self._skip("memory", UNPROVEN, draft.row.id)
 
     async def _put(self, drafts: Sequence[Draft]) -> list[bool]:
         """Store drafts and return for each whether it is new; one by one if an id was taken in between."""

@@ -14,4 +14,4 @@ WHERE tenant_id = ? AND session_id = ? AND (occurred_at, seq) > (?, ?) ORDER BY 
 
 -- name: instructions_of (facts of a user that may be standing instructions, the latest first)
 SELECT seq FROM memories WHERE tenant_id = ? AND user_id = ? AND kind = 'fact' AND tags LIKE '%"instruction"%'
-AND metadata LIKE '%"extracted_by":"rules"%' ORDER BY seq DESC LIMIT ?
+AND metadata LIKE '%"$confirmed":%' ORDER BY seq DESC LIMIT ?

@@ -42,19 +42,19 @@ UPDATE jobs SET dedup_key = NULL WHERE tenant_id = ? AND id = ?
 -- name: idle_facts (live facts not accessed since a time, but no standing instructions)
 SELECT seq FROM memories
 WHERE tenant_id = ?1 AND kind = 'fact' AND archived_at IS NULL AND superseded_by IS NULL
-    AND NOT (tags LIKE '%"instruction"%' AND metadata LIKE '%"extracted_by":"rules"%')
+    AND NOT (tags LIKE '%"instruction"%' AND metadata LIKE '%"$confirmed":%')
     AND created_at < ?2 AND (last_accessed_at IS NULL OR last_accessed_at < ?2) ORDER BY seq LIMIT ?3
 
 -- name: count_live_facts (without standing instructions)
 SELECT count(*) FROM memories
 WHERE tenant_id = ?1 AND kind = 'fact' AND archived_at IS NULL AND superseded_by IS NULL
-    AND NOT (tags LIKE '%"instruction"%' AND metadata LIKE '%"extracted_by":"rules"%')
+    AND NOT (tags LIKE '%"instruction"%' AND metadata LIKE '%"$confirmed":%')
     AND (invalid_at IS NULL OR invalid_at > ?2)
 
 -- name: live_facts (what each is worth; without standing instructions)
 SELECT seq, confidence, access_count, last_accessed_at, created_at FROM memories
 WHERE tenant_id = ?1 AND kind = 'fact' AND archived_at IS NULL AND superseded_by IS NULL
-    AND NOT (tags LIKE '%"instruction"%' AND metadata LIKE '%"extracted_by":"rules"%')
+    AND NOT (tags LIKE '%"instruction"%' AND metadata LIKE '%"$confirmed":%')
     AND (invalid_at IS NULL OR invalid_at > ?2)
 
 -- name: tenants_with_facts
