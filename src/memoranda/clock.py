@@ -4,12 +4,30 @@ from __future__ import annotations
 
 import re
 import time
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from functools import lru_cache
 from typing import Any
+from zoneinfo import ZoneInfo
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ZONE = "$utc_offset"
 """The key, in stored metadata, of the offset from UTC that a time was given with, see `offset_of`: no caller has it."""
+
+
+class _Open(tzinfo):
+    """The zone of a day that was given without one: UTC, unless somebody knows better, see `in_zone`."""
+
+    def utcoffset(self, dt: datetime | None) -> timedelta:
+        return timedelta(0)
+
+    def dst(self, dt: datetime | None) -> timedelta:
+        return timedelta(0)
+
+    def tzname(self, dt: datetime | None) -> str:
+        return "UTC"
+
+
+OPEN = _Open()
 _MICROSECOND = timedelta(microseconds=1)
 _OFFSET = re.compile(r"([+-])([01]\d|2[0-3]):([0-5]\d)")
 _DAY = re.compile(r"\s*\d{4}-?\d\d-?\d\d\s*|\s*\d{4}-?W\d\d-?\d\s*")
@@ -50,19 +68,56 @@ def local(value: datetime, offset: Any) -> datetime:
         return value.astimezone(UTC)
 
 
+def zone_named(name: str) -> tzinfo:
+    """The time zone of a name such as `Europe/Berlin`.
+
+    Raises:
+        ValueError: there is none of this name.
+    """
+    if name == "UTC":  # needs no time zone database
+        return UTC
+    try:
+        return _zone(name)
+    except (LookupError, ValueError, TypeError, AttributeError, OSError) as exc:  # OSError: a folder of names
+        raise ValueError("must be the name of a time zone, such as Europe/Berlin") from exc
+
+
+@lru_cache(maxsize=64)
+def _zone(name: str) -> tzinfo:
+    return ZoneInfo(name)
+
+
+def in_zone(value: datetime, name: str | None) -> datetime:
+    """The bound of a day that was given without a zone, in the zone of this name; any other moment as it is."""
+    if name is None or value.tzinfo is not OPEN:
+        return value
+    return value.replace(tzinfo=zone_named(name))
+
+
+def offset_at(value: datetime, name: str) -> str | None:
+    """The offset from UTC of a moment in the zone of a name, see `offset_of`."""
+    try:
+        return offset_of(value.astimezone(zone_named(name)))
+    except OverflowError:  # outside of the years 1 to 9999
+        return None
+
+
 def moment_of(text: str) -> datetime:
-    """The moment of a text in ISO 8601: without a zone it is in UTC, and a date alone is its midnight.
+    """The moment of a text in ISO 8601: without a zone it is in UTC, and a date alone is its midnight, in a zone that
+    is still open.
 
     Raises:
         ValueError: it is no moment.
     """
     found = datetime.fromisoformat(text.strip())
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    if found.tzinfo:
+        return found
+    return found.replace(tzinfo=OPEN if _DAY.fullmatch(text) else UTC)
 
 
 def end_of(day: str | date, *, inside: bool) -> datetime | None:
-    """The end of a day in UTC, given as `2026-06-01` or as a date: the next midnight, or, `inside` the day, its last
-    microsecond; None for what is no day."""
+    """The end of a day, in a zone that is still open, given as `2026-06-01` or as a date: the next midnight, or,
+    `inside` the day, its last microsecond; None for what is no day."""
     if isinstance(day, str):
         if not _DAY.fullmatch(day):
             return None
@@ -71,7 +126,7 @@ def end_of(day: str | date, *, inside: bool) -> datetime | None:
         except ValueError:
             return None
     try:
-        last = datetime(day.year, day.month, day.day, 23, 59, 59, 999_999, tzinfo=UTC)
+        last = datetime(day.year, day.month, day.day, 23, 59, 59, 999_999, tzinfo=OPEN)
         return last if inside else last + _MICROSECOND
     except OverflowError:  # the last day of the year 9999
         return last

@@ -188,6 +188,8 @@ DEFAULT_KINDS = tuple(kind for kind in KINDS if kind != "item")
 ROLES: tuple[str, ...] = get_args(Role)
 MACHINES = frozenset({"agent", "ai", "assistant", "bot", "developer", "function", "model", "system", "tool"})
 """Roles of messages that no person wrote, in lower case, also where a message belongs to a user."""
+UNNAMED = frozenset({"user", "human", "person", "customer", "member"})
+"""Roles of persons that are not names."""
 SCOPE_FIELDS: tuple[str, ...] = ("session_id", "user_id", "agent_id", "channel_id")
 
 
@@ -218,6 +220,8 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     role: Role = "admin"
     key: str | None = None
     """The name of the key that it comes with."""
+    time_zone: str | None = None
+    """Where it is, such as `Europe/Berlin`: for days without a zone, and times in UTC."""
     through: Through | None = None
     """What writes for it, if not the subject itself."""
 
@@ -319,6 +323,8 @@ class Selection(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """`session:X`, `channel:X`, `agent:X`, `user:X`, `global`, `all`; a memory in any of them is meant. Listings,
     counts and exports also take `session`, ... without an id."""
     kinds: Kinds | None = None
+    roles: AllTags | None = None
+    """`user`, `assistant`, `tool`, ...: who said it, of messages; a memory in any of these roles is meant."""
     tags: AllTags | None = None
     """Every tag named must be on the memory."""
     filters: Filters | None = None
@@ -543,6 +549,7 @@ class SelectionFields(TypedDict, total=False):
 
     scopes: list[str] | None
     kinds: list[Kind] | None
+    roles: list[str] | None
     tags: list[str] | None
     filters: dict[str, Any] | None
     source: str | None

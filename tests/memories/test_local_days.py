@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from memoranda.clock import end_of, local, offset_of
+from memoranda.errors import ConfigError
 from memoranda.types import Subject
+from support.waiting import until
 
 pytestmark = pytest.mark.rows_in("sqlite", "postgresql")
 TEXT = "I just booked the dentist."
@@ -139,3 +141,85 @@ def test_members_see_the_same(rc: Any) -> None:
     rc.memories.add(TEXT, user_id="ada", occurred_at="2026-06-01T19:30:00-04:00")
     member = rc.acting_as(Subject(user_id="ada", role="member"))
     assert member.list().data[0].occurred_at.isoformat() == "2026-06-01T19:30:00-04:00"
+
+
+PLACES = {
+    "America/New_York": ("2026-06-02T01:30:00Z", "2026-06-01T21:30:00-04:00"),
+    "Asia/Tokyo": ("2026-05-31T16:00:00Z", "2026-06-01T01:00:00+09:00"),
+    "Asia/Kathmandu": ("2026-05-31T18:20:00Z", "2026-06-01T00:05:00+05:45"),
+    "Pacific/Auckland": ("2026-06-01T11:30:00Z", "2026-06-01T23:30:00+12:00"),
+    "UTC": ("2026-06-01T00:00:00Z", "2026-06-01T00:00:00+00:00"),
+}
+"""By time zone: a moment in UTC, and what it is there, always the first of June."""
+
+
+@pytest.mark.parametrize("zone", PLACES)
+@pytest.mark.parametrize("how", ["configured", "of the subject"])
+def test_what_is_sent_in_utc_has_the_day_of_the_time_zone(home: Any, zone: str, how: str) -> None:
+    at, there = PLACES[zone]
+    settings = {"sessions": {"time_zone": zone}} if how == "configured" else {}
+    with home.open(**settings) as rc:
+        subject = Subject() if how == "configured" else Subject(time_zone=zone)
+        rc.sessions_as(subject).observe(
+            [{"speaker": "Ana", "content": TEXT, "occurred_at": at}], session_id="s"
+        )
+        memories = rc.acting_as(subject)
+        (memory,) = memories.list(scopes=["session:s"]).data
+        assert memory.occurred_at.isoformat() == there
+        made = rc.contexts_as(subject).context("Who booked the dentist?", scopes=["session:s"])
+        assert f"[01 June 2026] Ana: {TEXT}" in made.text
+        day, before, behind = date(2026, 6, 1), date(2026, 5, 31), date(2026, 6, 2)
+        for bounds, expected in (
+            ({"since": day, "until": day}, 1), ({"since": "2026-06-01", "until": "2026-06-01"}, 1),
+            ({"until": before}, 0), ({"since": behind}, 0), ({"as_of": day}, 1), ({"as_of": before}, 0),
+        ):  # fmt: skip
+            assert memories.count(scopes=["session:s"], **bounds) == expected, bounds
+        assert len(rc.sessions_as(subject).list(since=day, until=day).data) == 1
+        assert rc.sessions_as(subject).list(until=before).data == []
+        dated = memories.add("Back home", occurred_at="2026-06-01").memory
+        assert dated.occurred_at.isoformat()[:16] == "2026-06-01T00:00"
+        assert memories.forget(scopes=["session:s"], until="2026-05-31").memories == 0
+        assert memories.forget(scopes=["session:s"], since="2026-06-01", until="2026-06-01").memories == 1
+
+
+def test_a_request_and_a_key_have_a_time_zone(home: Any) -> None:
+    with home.open(sessions={"time_zone": "Europe/Berlin"}) as rc:
+        given = rc.memories.add(TEXT, occurred_at="2026-06-01T19:30:00-04:00").memory
+        assert given.occurred_at.utcoffset() == timedelta(hours=-4), "what is given with an offset keeps it"
+        now = rc.memories.add("It rains").memory
+        assert now.occurred_at.utcoffset() in (timedelta(hours=1), timedelta(hours=2))
+        with_zone = rc.acting_as(Subject(time_zone="Asia/Tokyo")).add("It snows").memory
+        assert with_zone.occurred_at.utcoffset() == timedelta(hours=9)
+    says = "sessions.time_zone: must be the name of a time zone, such as Europe/Berlin"
+    with pytest.raises(ConfigError, match=says), home.open(sessions={"time_zone": "Berlin"}):
+        pass
+
+
+def test_two_things_of_one_day_are_told_with_the_time(rc: Any) -> None:
+    said = [("2026-06-01T09:00:00+02:00", "My desk is on the third floor."),
+            ("2026-06-01T17:45:00+02:00", "My desk is on the fifth floor."),
+            ("2026-05-01T12:00:00+02:00", "My desk is on the first floor.")]  # fmt: skip
+    rc.observe([{"user_id": "ana", "content": text, "occurred_at": at} for at, text in said], session_id="s")
+    text = rc.context("On which floor is my desk?", scopes=["session:s"]).text
+    assert "[01 June 2026 17:45, latest] ana: My desk is on the fifth floor." in text
+    assert "[01 June 2026 09:00] ana: My desk is on the third floor." in text
+    assert "[01 May 2026] ana: My desk is on the first floor." in text
+
+
+def test_a_summary_has_the_times_of_its_session(rc: Any) -> None:
+    said = [f"We plant roses number {n} by the wall." for n in range(4)]
+    start = datetime.fromisoformat("2026-06-01T23:30:00-04:00")
+    times = [start + timedelta(minutes=at) for at in range(len(said))]
+    messages = zip(said, times, strict=True)
+    rc.observe(
+        [{"speaker": "Ana", "content": text, "occurred_at": at} for text, at in messages], session_id="s"
+    )
+    rc.sessions.close("s")
+    session = until(
+        lambda: rc.sessions.get("s"), "a summary", accept=lambda found: found.status == "summarized"
+    )
+    summary = rc.memories.get(session.summary_id)
+    assert summary.occurred_at.isoformat() == "2026-06-01T23:33:00-04:00"
+    assert summary.metadata["started_at"] == "2026-06-01T23:30:00-04:00"
+    text = rc.context("Which roses were planted?", scopes=["session:s"], kinds=["session_summary"]).text
+    assert "[01 June 2026 23:30 to 23:33" in text

@@ -329,3 +329,54 @@ def test_the_report_can_be_sent(remembering: Any) -> None:
     made = prompt(turn(remembering), None, Past(), found, Model())
     held = msgspec.json.decode(msgspec.json.encode(made.report(found)))
     assert {"id", "kind", "score", "similarity", "used"} == set(held["retrieved"][0])
+
+
+def test_what_is_said_to_an_agent_is_for_that_agent(desk: Any) -> None:
+    agents = desk.inner.agents_as(desk.admin)
+    own, other = (desk.run(agents.create({"name": name})).id for name in ("Own", "Other"))
+    sharing = desk.run(agents.create({"name": "Sharing", "memory": {"share": True}})).id
+    desk.script({"text": "Noted.", "repeat": True})
+    ada = desk.by("ada")
+    desk.create("My locker code is 4417", by=ada, agent=own)
+    desk.create("My bicycle is green", by=ada, agent=sharing)
+    first = desk.create("My umbrella is red", by=ada, agent=own, memory={"share": True})
+    desk.create("My kettle is blue", by=ada)
+
+    def told(word: str, **fields: Any) -> bool:
+        desk.create("What is mine, which colour, and which code?", by=ada, store=False, **fields)
+        return word in str(desk.told())
+
+    seen = {
+        word: [told(word, **({} if agent is None else {"agent": agent})) for agent in (own, other, None)]
+        for word in ("4417", "green", "red", "blue")
+    }
+    assert [*seen.values()] == [[True, False, False], [True] * 3, [True] * 3, [True] * 3]
+    desk.create("My cap is grey", by=ada, agent=own, previous_response_id=first.id)
+    assert not told("grey", agent=other)
+    again = {"memory": MemoryUse(session_id=first.id)}
+    assert told("grey", agent=other, **again), "it was said in this conversation"
+
+
+def test_memories_are_selected_by_role(desk: Any) -> None:
+    memories = desk.inner.acting_as(desk.admin)
+    for role in ("user", "assistant"):
+        desk.run(
+            memories.add(f"The kettle is green, says the {role}", kind="message", role=role, user_id="ada")
+        )
+    context = desk.inner.contexts_as(desk.admin)
+    for roles, expected in (
+        (["assistant"], ["assistant"]),
+        (["user", "assistant"], ["user", "assistant"]),
+        (None, None),
+    ):
+        found = desk.run(memories.search("green kettle", scopes=["user:ada"], roles=roles)).results
+        made = desk.run(
+            context.context("Which kettle is green?", scopes=["user:ada"], roles=roles, threshold=0.0)
+        )
+        listed = desk.run(memories.list(scopes=["user:ada"], roles=roles, order="asc")).data
+        assert [one.role for one in listed] == (expected or ["user", "assistant"])
+        assert {hit.memory.role for hit in found} == set(expected or ["user", "assistant"])
+        assert {one.text.rpartition(" ")[2] for one in made.pieces if one.part == "memories"} == set(
+            expected or ["user", "assistant"]
+        )
+    assert desk.run(memories.forget(scopes=["user:ada"], roles=["assistant"])).memories == 1

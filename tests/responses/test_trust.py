@@ -300,3 +300,38 @@ def test_a_fact_has_the_origin_of_its_messages(house: Any) -> None:
     house.run(house.inner.sessions_as(house.admin).update_message("s", memory.id, content="I live in Porto."))
     changed = house.run(house.inner.acting_as(house.admin).get(memory.id))
     assert (changed.content, changed.origin) == ("I live in Porto.", "import")
+
+
+def test_what_came_from_a_file_is_listed_and_forgotten(house: Any, post: Post) -> None:
+    tools = plant(house, post, "document", ATTACKS["write"])
+    talk(house, "responses", tools, QUESTION)
+    memories = house.inner.acting_as(house.admin)
+    ((_, file),) = {tuple(one.read) for one in everything(house) if one.read}
+    written = house.run(memories.list(source=file, include_archived=True)).data
+    assert sorted(one.kind for one in written) == ["message", "note"], (
+        "the answer, and what it was made to write"
+    )
+    assert house.run(house.inner.knowing_as(house.admin).files.delete(file)) == 2
+    receipt = house.run(memories.forget(source=file))
+    assert (receipt.memories, receipt.counts["messages"]) == (2, 1)
+    assert house.run(memories.list(source=file, include_archived=True)).data == []
+    (session,) = house.run(house.inner.sessions_as(house.admin).list()).data
+    log = house.run(house.inner.sessions_as(house.admin).messages(session.id)).data
+    assert [one.content for one in log] == [QUESTION]
+    assert any(one.id == house.private for one in everything(house))
+
+
+@pytest.mark.parametrize("name", ["user:eve", 'key:50%_"é', "tool:a.b", "resp_1", "file-x\\y"])
+def test_a_source_selects_who_wrote_and_what_was_read(house: Any, name: str) -> None:
+    others = {name.replace("%", "x"), f"{name}2", name[:-1]} - {name}
+    for place, names in (("by", [name]), ("read", [name]), ("by", sorted(others))):
+        through = Through(**{place: tuple(names)})
+        subject = Subject(tenant_id=house.tenant, through=through)
+        house.run(house.inner.acting_as(subject).add(f"{place} {names[0]}", user_id="ada"))
+    memories = house.inner.acting_as(house.admin)
+    listed = house.run(memories.list(source=name, order="asc")).data
+    assert [one.content for one in listed] == [f"by {name}", f"read {name}"]
+    found = house.run(memories.search("by read", source=name, threshold=0.0)).results
+    assert sorted(one.memory.content for one in found) == [f"by {name}", f"read {name}"]
+    assert house.run(memories.count(source=name)) == 2
+    assert house.run(memories.forget(source=name)).memories == 2

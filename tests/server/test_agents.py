@@ -21,7 +21,7 @@ WHOLE = {
     "reasoning": {"effort": "low"},
     "text": {"format": {"type": "text"}},
     "memory": {
-        "episodic": True, "retrieval": None, "max_results": 5, "min_score": 0.5, "kinds": ["fact"],
+        "episodic": True, "retrieval": None, "max_results": 5, "min_score": 0.5, "kinds": ["fact"], "share": None,
         "summarization": True,
     },
     "variables": {"company": "Acme"},

@@ -34,6 +34,7 @@ reference takes 8.5."""
 APART = {
     "scopes": "ids",
     "kinds": "ids",
+    "roles": "ids",
     "tags": "ids",
     "filters": "ids",
     "questions": "set",

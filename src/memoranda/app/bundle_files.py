@@ -292,8 +292,8 @@ def _importance(memory: Memory) -> float:
 
 
 def _stamp(value: datetime) -> str:
-    """The moment in whole seconds, as the format has it."""
-    return value.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    """The moment in whole seconds, with its offset from UTC, as the format has it."""
+    return value.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _maybe(value: datetime | None) -> str | None:

@@ -95,7 +95,7 @@ class Memoranda:
     ) -> None:
         self.config = config
         self.core = core = wired.core
-        self.subject = Subject()
+        self.subject = Subject(time_zone=config.sessions.time_zone)
         self.memories = Memories(core, self.subject)
         self.knowledge = Knowledge(core, self.subject)
         self.engine = engine
@@ -174,9 +174,14 @@ class Memoranda:
         facts_clock.begin()
         return cls(config, wired, moves, upkeep, librarian, engine, session_services, facts_clock, workers)
 
+    def _placed(self, subject: Subject) -> Subject:
+        """Return a subject in the configured time zone, if it names none."""
+        zone = self.core.config.sessions.time_zone
+        return subject if zone is None or subject.time_zone is not None else replace(subject, time_zone=zone)
+
     def acting_as(self, subject: Subject) -> Memories:
         """Return the memories as another subject sees them; nothing is copied or opened."""
-        return Memories(self.core, subject)
+        return Memories(self.core, self._placed(subject))
 
     def knowing_as(self, subject: Subject) -> Knowledge:
         """Return the files and vector stores as another subject sees them."""
@@ -184,7 +189,7 @@ class Memoranda:
 
     def responding_as(self, subject: Subject) -> Responses:
         """Return the responses as another subject sees them."""
-        return Responses(self.engine, subject)
+        return Responses(self.engine, self._placed(subject))
 
     def conversing_as(self, subject: Subject) -> Conversations:
         """Return the conversations as another subject sees them."""
@@ -192,7 +197,7 @@ class Memoranda:
 
     def sessions_as(self, subject: Subject) -> Sessions:
         """Return the sessions and their messages as another subject sees them."""
-        return Sessions(self.core, subject)
+        return Sessions(self.core, self._placed(subject))
 
     def memory_stores_as(self, subject: Subject) -> MemoryStores:
         """Return the memory stores as another subject sees them."""
@@ -204,11 +209,11 @@ class Memoranda:
 
     def facts_as(self, subject: Subject) -> Facts:
         """Return the facts as another subject sees them."""
-        return Facts(self.core, subject)
+        return Facts(self.core, self._placed(subject))
 
     def asking_as(self, subject: Subject) -> UploadAsk:
         """Return documents, and questions to them, as another subject sees them."""
-        return UploadAsk(self.core, subject)
+        return UploadAsk(self.core, self._placed(subject))
 
     def archives_as(self, subject: Subject) -> Archives:
         """Return the archives of another subject's tenant."""
@@ -288,7 +293,7 @@ class Memoranda:
 
     def contexts_as(self, subject: Subject) -> Contexts:
         """Return the contexts of another subject: prompts from what it may see."""
-        return Contexts(self.core, subject)
+        return Contexts(self.core, self._placed(subject))
 
     async def context(self, query: str | ContextQuery, **fields: Unpack[ContextFields]) -> Context:
         """Return a prompt for a question, see `Contexts.context`."""

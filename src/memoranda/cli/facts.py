@@ -29,7 +29,7 @@ def facts(invocation: Invocation, context: typer.Context) -> None:
 
 @app.command("list")
 @common_options()
-@selection_options(without=("kind", "filter_", "source"))
+@selection_options(without=("kind", "role", "filter_", "source"))
 def list_(
     invocation: Invocation,
     *,

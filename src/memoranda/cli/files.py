@@ -91,14 +91,18 @@ def delete(
 ) -> None:
     """Delete files; they leave every vector store, too."""
     files = invocation.knowledge.files  # opened outside of `try`: a missing folder is not a missing file
-    deleted, missing = list[str](), list[str]()
+    deleted, missing = dict[str, int](), list[str]()
     for id_ in dict.fromkeys(ids):
         try:
-            files.delete(id_)
-            deleted.append(id_)
+            deleted[id_] = files.delete(id_)
         except NotFound as exc:
             missing.append(str(exc))
-    invocation.show({"deleted": deleted}, "\n".join(f"{id_}  deleted" for id_ in deleted))
+    invocation.show({"deleted": [*deleted]}, "\n".join(f"{id_}  deleted" for id_ in deleted))
+    for id_, derived in deleted.items():
+        if derived:
+            say(
+                f"{derived} memories were written after {id_} was read: memoranda list --source {id_} --archived"
+            )
     for reason in missing:
         say(f"memoranda: {reason}")
     if missing:

@@ -66,6 +66,12 @@ Kinds = Annotated[
     list[str] | None,
     typer.Option("--kind", metavar="KIND", callback=_known, help="Only this kind; repeat for more."),
 ]
+Roles = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--role", metavar="ROLE", help="Only messages of this role: user, assistant, ...; repeat for more."
+    ),
+]
 ScopeId = Annotated[str | None, typer.Option("--scope-id", metavar="ID", help="Which session, channel, ...")]
 Tags = Annotated[list[str] | None, typer.Option("--tag", help="Only with this tag; repeated, with all.")]
 Filters = Annotated[
@@ -93,6 +99,7 @@ def selection_of(
     scope: AnyScope = None,
     scope_id: ScopeId = None,
     kind: Kinds = None,
+    role: Roles = None,
     tag: Tags = None,
     filter_: Filters = None,
     source: Source = None,
@@ -106,6 +113,7 @@ def selection_of(
     fields: SelectionFields = {
         "scopes": None if place is None else [place],
         "kinds": kinds_of(kind),
+        "roles": role or None,
         "tags": tag or None,
         "filters": json_object(filter_, "--filter"),
         "source": source,

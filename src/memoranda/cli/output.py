@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import typer
 
-from memoranda.store.rows import memory_speaker
+from memoranda.store.rows import speaker_name
 from memoranda.types import Explanation, Highlight, Hit, Memory
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -57,7 +57,7 @@ def short_path(path: str) -> str:
 
 def memory_line(memory: Memory) -> str:
     """Return a line about a memory: its id, kind, day, the speaker of a message, and the beginning of its text."""
-    who = memory_speaker(memory) if memory.kind == "message" else None
+    who = speaker_name(memory) if memory.kind == "message" else None
     text = f"{beginning(who)}: {beginning(memory.content)}" if who else beginning(memory.content)
     return plain(f"{memory.id}  {memory.kind}  {memory.occurred_at:%Y-%m-%d}  {text}")
 
@@ -164,7 +164,7 @@ def origin(hit: Hit) -> str:
     places = ("session_id", "user_id", "agent_id", "channel_id")
     parts += [f"{name[:-3]}:{value}" for name in places if (value := getattr(memory, name)) is not None]
     if memory.kind == "message":
-        parts.append(f"{memory_speaker(memory) or ''} {memory.occurred_at:%Y-%m-%d}".strip())
+        parts.append(f"{speaker_name(memory) or ''} {memory.occurred_at:%Y-%m-%d}".strip())
     if memory.tags:
         parts.append(" ".join(f"#{tag}" for tag in memory.tags))
     return plain("  ".join(parts))

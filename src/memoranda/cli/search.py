@@ -12,6 +12,7 @@ from memoranda.cli.options import (
     AnyScope,
     Archived,
     Kinds,
+    Roles,
     ScopeId,
     Since,
     Until,
@@ -45,6 +46,7 @@ def search(
     limit: Annotated[int | None, typer.Option(help="How many to show [default: 10].")] = None,
     threshold: Annotated[float | None, typer.Option(help="Least similarity, 0 to 1; 0 is no floor.")] = None,
     kind: Kinds = None,
+    role: Roles = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only with this tag; repeated, with all.")] = None,
     filter_: Annotated[
         str | None,
@@ -66,8 +68,8 @@ def search(
     place = scope_of(scope, scope_id)
     if store:
         memories_only = {
-            "--scope": scope, "--scopes": scopes, "--kind": kind, "--tag": tag, "--source": source, "--since": since,
-            "--until": until, "--as-of": as_of, "--archived": archived,
+            "--scope": scope, "--scopes": scopes, "--kind": kind, "--role": role, "--tag": tag, "--source": source,
+            "--since": since, "--until": until, "--as-of": as_of, "--archived": archived,
         }  # fmt: skip
         for flag, given in memories_only.items():
             if given:
@@ -88,6 +90,7 @@ def search(
         "scopes": scopes or ([place] if place else None),
         "threshold": threshold,
         "kinds": kinds_of(kind),
+        "roles": role or None,
         "tags": tag or None,
         "filters": json_object(filter_, "--filter"),
         "source": source,

@@ -110,16 +110,23 @@ class _Count(msgspec.Struct):
 
 class Client:
     """A client of the server at `url`, with `key` if it requires one, for `user` if one is named. What it writes is
-    marked as an import of the name `importing`, if there is one. Thread-safe; close it, or use it in a `with`.
+    marked as an import of the name `importing`, if there is one. Days without a zone are those of `time_zone`, such as
+    `Europe/Berlin`, and so is the day of what is sent in UTC. Thread-safe; close it, or use it in a `with`.
 
     Every method raises StorageError when the server cannot be reached, and otherwise the errors of the library.
     """
 
     def __init__(
-        self, url: str, key: str | None = None, *, user: str | None = None, importing: str | None = None
+        self,
+        url: str,
+        key: str | None = None,
+        *,
+        user: str | None = None,
+        importing: str | None = None,
+        time_zone: str | None = None,
     ) -> None:
         self.url = url
-        self._wire = Wire(url, key, user, importing)
+        self._wire = Wire(url, key, user, importing, time_zone)
         self.knowledge = ClientKnowledge(self._wire)
         self.sessions = ClientSessions(self._wire)
         self.switches = ClientSwitches(self._wire)

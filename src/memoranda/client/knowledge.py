@@ -115,9 +115,9 @@ class ClientFiles:
         numbers = {name: int(answer.headers[f"memoranda-{name}"]) for name in ("page", "pages", "marked")}
         return PageImage(image=answer.content, **numbers)
 
-    def delete(self, id: str) -> None:
+    def delete(self, id: str) -> int:
         """See `Files.delete`."""
-        self._wire.call("DELETE", _path(FILES, id))
+        return int(msgspec.json.decode(self._wire.call("DELETE", _path(FILES, id)))["derived"])
 
 
 class ClientStores:

@@ -48,16 +48,24 @@ class Sent(TypedDict, total=False):
 
 class Wire:
     """Connections to the server at `url`, with `key` if it requires one, for `user` if one is named. What is written is
-    marked as an import with the name `importing`, if there is one. Thread-safe.
+    marked as an import with the name `importing`, if there is one. Days are those of `time_zone`. Thread-safe.
 
     Every call raises StorageError when the server cannot be reached, and otherwise the errors of the library.
     """
 
-    def __init__(self, url: str, key: str | None, user: str | None, importing: str | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        key: str | None,
+        user: str | None,
+        importing: str | None = None,
+        time_zone: str | None = None,
+    ) -> None:
         given = {
             "authorization": key and f"Bearer {key}",
             "x-memoranda-user": user,
             "x-memoranda-import": importing,
+            "x-memoranda-time-zone": time_zone,
         }
         headers = [(name.encode(), value.encode()) for name, value in given.items() if value is not None]
         self.url = url

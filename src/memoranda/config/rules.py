@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from memoranda.clock import zone_named
 from memoranda.config.keys import checked, leaves
 from memoranda.config.sections import Knowledge, Search, ServerKey, field_types
 from memoranda.config.sources import Given
@@ -51,6 +52,8 @@ def check_together(own: Mapping[str, Given], problems: list[ConfigError]) -> Non
     )
     if dense == words == 0:
         problems.append(ConfigError("search.dense_weight", "must be above 0 when `search.words_weight` is 0"))
+    if (zone := own.get("sessions.time_zone")) is not None and zone.value is not None:
+        _check_zone(zone.value, zone.written, problems)
     for section in ("embedder", "model"):
         ways = [f"{section}.{way}" for way in ("api_key", "api_key_env", "api_key_file")]
         if len(given := [way for way in ways if way in own and own[way].value is not None]) > 1:
@@ -69,6 +72,13 @@ def check_together(own: Mapping[str, Given], problems: list[ConfigError]) -> Non
         wrong = own.get("knowledge.chunk_overlap") or own["knowledge.chunk_size"]
         says = f"a chunk's overlap ({overlap}) must be at most half of its size ({size})"
         problems.append(ConfigError(wrong.written, says))
+
+
+def _check_zone(name: str, key: str, problems: list[ConfigError]) -> None:
+    try:
+        zone_named(name)
+    except ValueError as wrong:
+        problems.append(ConfigError(key, str(wrong)))
 
 
 def agent_profiles(given: Given, problems: list[ConfigError]) -> tuple[dict[str, Any], ...]:
@@ -100,6 +110,8 @@ def server_keys(
         fields = _fields(name, entry, problems)
         if "key_env" in fields:
             used.add(fields["key_env"])
+        if fields.get("time_zone") is not None:
+            _check_zone(fields["time_zone"], f"{name}.time_zone", problems)
         if len(problems) == before:
             try:
                 keys.append(ServerKey(**fields | {"key": _secret(name, fields, env)}))

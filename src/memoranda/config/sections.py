@@ -252,7 +252,8 @@ class Sessions(Section, frozen=True, kw_only=True):
     `gap_minutes` (not when not `enabled`: the log goes on); with `summarize`, closed ones of `min_messages` and more
     are summarized, by `summary_model` or the configured one, again when `summary_version` rises, and, with
     `rollups`, week by week. A context shows `max_retrieved` summaries of `snippet_chars` characters each, and the
-    last `recent_messages` of its conversation. With `index_messages`, messages of `roles` are indexed if they have
+    last `recent_messages` of its conversation. Callers who do not say where they are have the days of `time_zone`, such
+    as `Europe/Berlin` (None: UTC). With `index_messages`, messages of `roles` are indexed if they have
     `min_length` characters and at most `max_length` (0: any number), also those of responses; `batch_size` go into one
     transaction."""
 
@@ -267,6 +268,7 @@ class Sessions(Section, frozen=True, kw_only=True):
     max_retrieved: Size = 3
     snippet_chars: Count = 420
     recent_messages: Size = 10
+    time_zone: Text | None = None
     index_messages: bool = True
     min_length: Size = 10
     max_length: Size = 0
@@ -367,6 +369,7 @@ class ServerKey(Section, frozen=True, kw_only=True):
     key_file: Text | None = None
     tenant: Text = OPERATOR_TENANT
     user: Text | None = None
+    time_zone: Text | None = None
 
     def __repr__(self) -> str:
         return (

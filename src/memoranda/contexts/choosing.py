@@ -37,8 +37,8 @@ class Ended(msgspec.Struct, frozen=True):
 
 class Chosen(msgspec.Struct):
     """A memory for a context, with the parts of its score. `weak` if nothing relates it to the question. `older` are
-    the ids of older ones about the same thing, `latest` says that it is the newest of these, `replaces` are the hits of
-    those left out for it."""
+    the ids of older ones about the same thing, `latest` says that it is the newest of these, `hour` that another one
+    is of the same day, `replaces` are the hits of those left out for it."""
 
     hit: Hit
     terms: frozenset[str]
@@ -47,6 +47,7 @@ class Chosen(msgspec.Struct):
     weak: bool = False
     older: tuple[str, ...] = ()
     latest: bool = False
+    hour: bool = False
     ended: Ended | None = None
     replaces: list[Hit] = []
 

@@ -181,6 +181,7 @@ class Finding:
                     scopes=asked.scopes,
                     hierarchy=self._places(asked),
                     kinds=kinds,  # type: ignore[arg-type]
+                    roles=asked.roles,
                     tags=asked.tags,
                     filters=asked.filters,
                     source=asked.source,

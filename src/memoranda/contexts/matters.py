@@ -5,6 +5,7 @@ Whether two are about the same thing is measured by the similarity of their vect
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -79,7 +80,7 @@ def together(candidates: Sequence[Chosen], vectors: Vectors, calibration: Calibr
 
 
 def _newest_first(candidates: Sequence[Chosen], group: list[int]) -> list[int]:
-    """Return the places of a group, newest first, and note in each what is older."""
+    """Return the places of a group, newest first, and note in each what is older, and whether the day says which."""
     if len(group) == 1:
         return group
     began = {at: since(candidates[at].memory) for at in group}
@@ -89,6 +90,9 @@ def _newest_first(candidates: Sequence[Chosen], group: list[int]) -> list[int]:
             candidates[other].memory.id for other in group if began[other] < began[at]
         )
     candidates[group[0]].latest = bool(candidates[group[0]].older)
+    days = Counter(began[at].date() for at in group)
+    for at in group:
+        candidates[at].hour = days[began[at].date()] > 1
     return group
 
 

@@ -41,7 +41,7 @@ class Window(msgspec.Struct):
             return [line.text for line in self.lines]
         best = self.found[0]
         shown = replace(best.memory, content=excerpt(best.memory.content, question))
-        return [memory_text(shown, best.until, latest=best.latest, user=self.user)]
+        return [memory_text(shown, best.until, latest=best.latest, hour=best.hour, user=self.user)]
 
     @property
     def ids(self) -> list[str]:
@@ -77,7 +77,13 @@ def widened(c: Connection, subject: Subject, candidates: Sequence[Chosen], reach
         session, occurred_at, seq = places[candidate.memory.id]
         own = Line(
             candidate.memory.id,
-            memory_text(candidate.memory, candidate.until, latest=candidate.latest, user=reach.user),
+            memory_text(
+                candidate.memory,
+                candidate.until,
+                latest=candidate.latest,
+                hour=candidate.hour,
+                user=reach.user,
+            ),
             (occurred_at, seq),
         )
         key = [tenant, session, occurred_at, seq, reach.messages]

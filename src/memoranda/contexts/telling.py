@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
 import msgspec
@@ -12,8 +12,7 @@ from memoranda.clock import moment, moment_of
 from memoranda.contexts.assembly import shortened
 from memoranda.contexts.values import Citation, OriginClass
 from memoranda.knowledge.values import Passage
-from memoranda.sessions.values import UNNAMED
-from memoranda.store.rows import memory_speaker
+from memoranda.store.rows import speaker_name
 from memoranda.text.highlights import highlights
 from memoranda.text.instructions import is_standing
 from memoranda.text.prompts import on_pages
@@ -85,24 +84,31 @@ def excerpt(text: str, question: str) -> str:
 
 
 def memory_text(
-    memory: Memory, until: datetime | None = None, *, latest: bool = False, user: str | None = None
+    memory: Memory,
+    until: datetime | None = None,
+    *,
+    latest: bool = False,
+    hour: bool = False,
+    user: str | None = None,
 ) -> str:
     """Return a memory on one line: a message with its time and speaker if known, and until when what it says was
     valid; a fact with the time since when, and until when, it is valid; a standing instruction without. `latest` marks
-    the newest of several about the same thing, which has a date whatever its kind. Days are those of where it was
-    said. What is not from `user` has its class, see `class_of`, and where it is no message its author."""
+    the newest of several about the same thing, which has a date whatever its kind, and `hour` adds the time of day.
+    Days are those of where it was said. What is not from `user` has its class, see `class_of`, and where it is no
+    message its author."""
     if memory.kind == "message":
         mark = f"{LATEST if latest else ''}{origin_mark(memory, user)}"
-        return spoken(speaker_name(memory), memory.content, _local(memory, memory.occurred_at), until, mark)
+        at = _local(memory, memory.occurred_at)
+        return spoken(speaker_name(memory), memory.content, at, until, mark, hour=hour)
     if is_standing(memory):
         return f"The user's standing instruction: {line(memory.content)}"
     days, mark = "", origin_mark(memory, user)
     if memory.kind == "fact":
         began, ended = _local(memory, since(memory)), memory.invalid_at
         to = "" if ended is None else f" to {_local(memory, ended):%d %B %Y}"
-        days = f"{'' if to else 'since '}{began:%d %B %Y}{to}"
+        days = f"{'' if to else 'since '}{began:{_form(hour)}}{to}"
     elif latest:
-        days = f"{_local(memory, memory.occurred_at):%d %B %Y}"
+        days = f"{_local(memory, memory.occurred_at):{_form(hour)}}"
     days += LATEST if latest and memory.invalid_at is None else ""
     before = f"{days}{mark}" if days else mark.removeprefix(", ")
     return f"[{before}] {line(memory.content)}" if before else line(memory.content)
@@ -137,23 +143,29 @@ def _local(memory: Memory, at: datetime) -> datetime:
     return at.astimezone(memory.occurred_at.tzinfo)
 
 
-def speaker_name(memory: Memory) -> str | None:
-    """Return the name of the speaker of a message; for a person without a name the user id, else the role."""
-    speaker = memory_speaker(memory)
-    unnamed = speaker == memory.role and (speaker or "user").lower() in UNNAMED
-    return memory.user_id if unnamed and memory.user_id else speaker
-
-
 def since(memory: Memory) -> datetime:
     """Return when a fact begins to be valid: its `valid_from`, else the time of its message."""
     return memory.occurred_at if memory.valid_from is None else memory.valid_from
 
 
-def spoken(who: str | None, text: str, at: datetime, until: datetime | None = None, mark: str = "") -> str:
+def _form(hour: bool) -> str:
+    """Return the format of a day, with the time of day if `hour`."""
+    return "%d %B %Y %H:%M" if hour else "%d %B %Y"
+
+
+def spoken(
+    who: str | None,
+    text: str,
+    at: datetime,
+    until: datetime | None = None,
+    mark: str = "",
+    *,
+    hour: bool = False,
+) -> str:
     """Return a message on one line: day, or days from which and until which it was valid, and a mark, speaker, text.
-    The days are those of the zone of `at`."""
+    The days are those of the zone of `at`, with the time of day if `hour`."""
     end = "" if until is None else f" to {until.astimezone(at.tzinfo):%d %B %Y}"
-    day = f"[{at:%d %B %Y}{end}{mark}]"
+    day = f"[{at:{_form(hour)}}{end}{mark}]"
     return f"{day} {line(who)}: {line(text)}" if who else f"{day} {line(text)}"
 
 
@@ -212,7 +224,7 @@ def _moment(value: Any) -> datetime | None:
 def session_text(memory: Memory, characters: int) -> str:
     """Return a summary of a session on one line: its period, its first topics, and the beginning of its text."""
     topics = ", ".join(line(tag) for tag in memory.tags[:TOPICS])
-    about = f"{_span(*window(memory))}{f'; topics: {topics}' if topics else ''}"
+    about = f"{_span(*window(memory), memory.occurred_at.tzinfo)}{f'; topics: {topics}' if topics else ''}"
     return f"[{about}] {shortened(line(memory.content), characters)}"
 
 
@@ -223,8 +235,8 @@ def session_citation(memory: Memory, mark: str | None, user: str | None = None) 
     return cited
 
 
-def _span(began: datetime, ended: datetime) -> str:
-    first, last = began.astimezone(UTC), ended.astimezone(UTC)
+def _span(began: datetime, ended: datetime, zone: tzinfo | None) -> str:
+    first, last = began.astimezone(zone or UTC), ended.astimezone(zone or UTC)
     day = f"{first:%d %B %Y %H:%M}"
     if first == last:
         return day

@@ -126,6 +126,7 @@ class ContextFields(TypedDict, total=False):
 
     scopes: list[str] | None
     kinds: list[Kind] | None
+    roles: list[str] | None
     tags: list[str] | None
     filters: dict[str, Any] | None
     source: str | None

@@ -274,8 +274,9 @@ class Files:
             raise InvalidInput("page", f"must be 1 to {drawn.pages}, the pages of {row.filename}, not {page}")
         return drawn
 
-    async def delete(self, id: str) -> None:
-        """Delete a file with its bytes, and detach it from every store.
+    async def delete(self, id: str) -> int:
+        """Delete a file with its bytes, and detach it from every store. Return how many memories were written after it
+        was read: `Memories.list` and `Memories.forget` select them with `source=id`.
 
         Raises:
             NotFound: no such file for this subject.
@@ -283,17 +284,21 @@ class Files:
         must_write(self.subject)
         row = await self._row(id)
 
-        def work(c: Connection) -> bool:
+        def work(c: Connection) -> int | None:
             leave_place(c, self.subject, "files", row.id, row.seq)
             for store_id, seq in c.all("places_of_file", [row.tenant_id, row.id]):
                 leave_place(c, self.subject, store_id, row.id, seq)
-            return remove_file(c, self._core, row.tenant_id, row.id)
+            if not remove_file(c, self._core, row.tenant_id, row.id):
+                return None
+            counted = c.one("count_written_after", [row.tenant_id, f'%"{row.id}"%'])
+            return int(counted[0]) if counted else 0
 
         then = self._core.jobs.woken(REMOVE_JOB)
-        gone = await self._core.threads.result(self._core.store.db.write(work, then, row.tenant_id))
-        if not gone:
+        derived = await self._core.threads.result(self._core.store.db.write(work, then, row.tenant_id))
+        if derived is None:
             raise NotFound(f"no file {id!r}")
         await self._core.threads.run(self._core.blobs.delete, row.tenant_id, row.id)
+        return derived
 
 
 def _take(writer: BlobWriter, piece: bytes, digest: Any) -> None:

@@ -15,7 +15,7 @@ from memoranda.mcp.caller import GLOBAL, Caller
 from memoranda.mcp.tool import Tool
 from memoranda.store.access import default_scopes
 from memoranda.store.retrieval.evidence import unrelated
-from memoranda.store.rows import memory_speaker
+from memoranda.store.rows import speaker_name
 from memoranda.text.terms import query_terms, terms
 from memoranda.text.tokens import count
 from memoranda.types import ForgetFields, Kind, Memory, NewMemory
@@ -98,7 +98,7 @@ async def recall(caller: Caller, asked: Recall) -> RecallResult:
             kind=hit.memory.kind,
             score=round(hit.score, 4),
             source=hit.memory.source,
-            speaker=memory_speaker(hit.memory) if hit.memory.kind == "message" else None,
+            speaker=speaker_name(hit.memory) if hit.memory.kind == "message" else None,
         )
         for hit in answer.results
     ]

@@ -8,9 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, tzinfo
 from typing import Any
-from zoneinfo import ZoneInfo
 
-from memoranda.clock import moment
+from memoranda.clock import moment, zone_named
 from memoranda.errors import InvalidInput
 from memoranda.filters import Filter
 from memoranda.memories.overviews import Facets, FacetValue
@@ -57,12 +56,10 @@ def zone_of(name: Any) -> tzinfo:
     Raises:
         InvalidInput: there is none of this name.
     """
-    if name == "UTC":  # needs no time zone database
-        return UTC
     try:
-        return ZoneInfo(name)
-    except (LookupError, ValueError, TypeError, AttributeError, OSError) as exc:  # OSError: a folder of names
-        raise InvalidInput("time_zone", "must be the name of a time zone, such as Europe/Berlin") from exc
+        return zone_named(name)
+    except ValueError as exc:
+        raise InvalidInput("time_zone", str(exc)) from exc
 
 
 def facets(db: Database, tenant: str, where: Filter, limit: int, zone: tzinfo = UTC) -> Facets:

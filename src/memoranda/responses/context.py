@@ -30,7 +30,7 @@ from memoranda.providers.chat.base import Message, Source
 from memoranda.responses.history import Past
 from memoranda.responses.items import last_question, text_of
 from memoranda.responses.tools.base import Turn
-from memoranda.responses.tools.memory import acting, form_of, places, title_of
+from memoranda.responses.tools.memory import acting, form_of, of_agent, places, title_of
 from memoranda.responses.turns import turns_of
 from memoranda.responses.values import Item
 from memoranda.store.retrieval.evidence import Evidence
@@ -87,6 +87,7 @@ async def remembered(turn: Turn, past: Past, new: Sequence[Item]) -> Remembered:
         summary=None if past.summary is None else past.summary.summary,
         exclude=[item["id"] for item in (*past.items, *new) if item.get("id")],
         hierarchy=conversation,
+        filters=of_agent(turn),
         kinds=use.kinds,
         limit=use.max_results or settings.memory_results,
         threshold=settings.memory_min_score if use.min_score is None else use.min_score,

@@ -141,6 +141,7 @@ def _memory(below: ProfileMemory | None, above: MemoryUse | bool | None) -> Memo
         max_results=below.max_results,
         min_score=below.min_score,
         kinds=None if below.kinds is None else list(below.kinds),
+        share=below.share,
     )
     if above is True:
         return msgspec.structs.replace(defaults, retrieval=True)

@@ -76,7 +76,7 @@ class Heard:
             [NewMessage(content=text, role=role, id=id_ if named else None) for id_, role, text in said],
             session_id=places(turn)["session"],
             channel_id=turn.memory.channel_id,
-            agent_id=turn.agent_id,
+            agent_id=None if turn.memory.share else turn.agent_id,
             extraction=turn.memory.extraction,
             response_id=self._response_id,
         )

@@ -55,7 +55,8 @@ Instructions = Annotated[str, any_text(MAX_INSTRUCTIONS_CHARS)]
 class ProfileMemory(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What an agent does with memory where a request does not say. `episodic` looks memories up and has facts taken out
     of what is said, or neither; `retrieval` is the first of the two alone, as are the bounds: memories at most, their
-    least similarity, their kinds. `summarization` replaces the beginning of long conversations by a summary. Null is as
+    least similarity, their kinds. With `share` what is said to it is remembered for the user whichever agent answers;
+    else for this agent alone. `summarization` replaces the beginning of long conversations by a summary. Null is as
     configured."""
 
     episodic: bool | None = None
@@ -63,6 +64,7 @@ class ProfileMemory(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     max_results: Annotated[int, Meta(ge=1, le=100)] | None = None
     min_score: Share | None = None
     kinds: Kinds | None = None
+    share: bool | None = None
     summarization: bool | None = None
 
 

@@ -52,10 +52,12 @@ LIVE: frozenset[str] = frozenset({"queued", "in_progress"})
 
 class MemoryUse(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What a response takes from memory: `retrieval` on or off (None: as configured), for whom and where (None: the
-    subject, the conversation), how much. `extraction` asks for facts to be taken out of what was said."""
+    subject, the conversation), how much. `extraction` asks for facts to be taken
+    out of what was said. What is said to an agent is remembered for that agent alone, with `share` for the user."""
 
     retrieval: bool | None = None
     extraction: bool | None = None
+    share: bool | None = None
     user_id: Id | None = None
     session_id: Id | None = None
     channel_id: Id | None = None

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from msgspec.structs import replace
 from starlette.requests import HTTPConnection
 
+from memoranda.clock import zone_named
 from memoranda.config.sections import OPERATOR_TENANT, Config, ServerKey
 from memoranda.errors import ConfigError, Forbidden, InvalidInput, MissingKey, Unauthorized
 from memoranda.server.console_session import COOKIE, csrf_token, key_of
@@ -23,6 +24,7 @@ from memoranda.types import Subject, Through
 
 ACT_FOR = "x-memoranda-user"
 IMPORT = "x-memoranda-import"
+TIME_ZONE = "x-memoranda-time-zone"
 CSRF = "x-memoranda-csrf"
 SAFE = ("GET", "HEAD", "OPTIONS")
 FORWARDED = ("x-forwarded-for", "x-real-ip", "forwarded")
@@ -44,6 +46,7 @@ class Guard:
             )
         self._keys = [(_digest(key.key), key) for key in config.keys]
         self._console = config.console.enabled
+        self._time_zone = config.sessions.time_zone
 
     def subject(self, request: HTTPConnection, needs: Need, api: Api = OWN) -> Subject:
         """The subject of a request, whose key is where the clients of `api` send it.
@@ -72,10 +75,15 @@ class Guard:
     def _known(self, request: HTTPConnection, api: Api) -> Subject:
         if not self._keys:
             _check_local(request)
-            subject = Subject()
+            subject = Subject(time_zone=self._time_zone)
         else:
             key = self._by_header(request, api) or self._by_session(request) or self._key(request, api)
-            subject = Subject(tenant_id=key.tenant, user_id=key.user, role=key.role, key=key.name)
+            zone = key.time_zone or self._time_zone
+            subject = Subject(
+                tenant_id=key.tenant, user_id=key.user, role=key.role, key=key.name, time_zone=zone
+            )
+        if TIME_ZONE in request.headers:
+            subject = replace(subject, time_zone=_zone(request.headers[TIME_ZONE]))
         asked = request.headers.get(ACT_FOR)
         acting = subject if asked is None else _acting(subject, asked)
         name = request.headers.get(IMPORT)
@@ -156,6 +164,19 @@ def _acting(subject: Subject, header: str) -> Subject:
     if subject.role != "service" or subject.user_id not in (None, user):
         raise Forbidden("X-Memoranda-User: only a service key that is bound to no other user acts for a user")
     return replace(subject, user_id=user, role="service")
+
+
+def _zone(name: str) -> str:
+    """Return the name of a time zone, as a header has it.
+
+    Raises:
+        InvalidInput: there is none of this name.
+    """
+    try:
+        zone_named(name)
+    except ValueError as exc:
+        raise InvalidInput("X-Memoranda-Time-Zone", str(exc)) from exc
+    return name
 
 
 def name_in(header: str, name: str) -> str:

@@ -62,8 +62,8 @@ def _headers(file: StoredFile) -> dict[str, str]:
 
 
 async def delete(call: Call[None, None]) -> wire.DeletedFile:
-    await call.knowledge.files.delete(call.id)
-    return wire.DeletedFile(id=call.id)
+    derived = await call.knowledge.files.delete(call.id)
+    return wire.DeletedFile(id=call.id, derived=derived)
 
 
 PNG = "image/png"

@@ -82,7 +82,7 @@ HIERARCHY = tuple(
 )
 ALONE = "goes without a selection: name ids, or say which memories are meant"
 SELECTING = (
-    "scopes", "scope", "kinds", "tags", "filters", "source", "since", "until", "as_of", "text",
+    "scopes", "scope", "kinds", "roles", "tags", "filters", "source", "since", "until", "as_of", "text",
 )  # fmt: skip
 """The fields of a selection, without `include_archived`."""
 

@@ -88,10 +88,11 @@ class FilePage(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
 
 
 class DeletedFile(msgspec.Struct, kw_only=True, tag_field="object", tag="file"):
-    """The file that is gone."""
+    """The file that is gone. `derived` memories were written after it was read; the `source` of its id selects them."""
 
     id: str
     deleted: bool = True
+    derived: int = 0
 
 
 class UploadBody(msgspec.Struct, kw_only=True):

@@ -15,7 +15,7 @@ from memoranda.sessions.records import MessageRow, messages_by_id, sessions_by_i
 from memoranda.sessions.values import name_of
 from memoranda.storage.sql.base import Connection
 from memoranda.store.forget_preview import Preview
-from memoranda.store.forgetting import PAGE, Forgetting
+from memoranda.store.forgetting import MESSAGE, PAGE, Forgetting, selected_memories
 from memoranda.store.rows import Record, fetch_ids
 from memoranda.store.transaction import Writing
 from memoranda.text.json import compact_json
@@ -30,14 +30,12 @@ async def erase_messages(run: Forgetting) -> None:
     aim = run.aim
     if aim.ids is not None:
         for at in range(0, len(aim.ids), PAGE):
-            rows = await run.threads.run(
-                run.store.db.read,
-                lambda c, some=aim.ids[at : at + PAGE]: messages_by_id(c, aim.tenant, some),
-                aim.tenant,
-            )
-            own = (aim.own, None)
-            await _erase(run, [row for row in rows.values() if not aim.bound or row.user_id in own])
+            await _erase_by_id(run, aim.ids[at : at + PAGE])
         return
+    if aim.logged:
+        pages = selected_memories(run)
+        while (some := await run.threads.run(next, pages, None)) is not None:
+            await _erase_by_id(run, [row.id for row in some if row.kind == MESSAGE])
     if not aim.messages:
         return
     if run.erasing:
@@ -60,6 +58,13 @@ async def erase_messages(run: Forgetting) -> None:
     if aim.whole:
         there = partial(sessions_by_id, tenant=tenant, ids=run.shortened)
         run.ids |= run.shortened - (await run.threads.run(run.store.db.read, there, tenant)).keys()
+
+
+async def _erase_by_id(run: Forgetting, ids: Sequence[str]) -> None:
+    aim = run.aim
+    rows = await run.threads.run(run.store.db.read, lambda c: messages_by_id(c, aim.tenant, ids), aim.tenant)
+    own = (aim.own, None)
+    await _erase(run, [row for row in rows.values() if not aim.bound or row.user_id in own])
 
 
 async def _erase(run: Forgetting, rows: Sequence[MessageRow]) -> None:

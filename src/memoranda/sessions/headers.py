@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memoranda.clock import moment
+from memoranda.clock import local, moment
 from memoranda.sessions.keeping import DAY
 
 NAMED = 12
@@ -12,10 +12,16 @@ NAMED = 12
 
 
 def session_header(
-    channel: str | None, started_at: int, ended_at: int, participants: Sequence[str], topics: Sequence[str]
+    channel: str | None,
+    started_at: int,
+    ended_at: int,
+    participants: Sequence[str],
+    topics: Sequence[str],
+    zone: str | None = None,
 ) -> str:
-    """`[06 May 2024 12:00 to 12:40] garden, Ana, Bo: roses, water. `; times are microseconds, UTC."""
-    begun, ended = moment(started_at), moment(ended_at)
+    """`[06 May 2024 12:00 to 12:40] garden, Ana, Bo: roses, water. `; times are microseconds since 1970, shown at the
+    offset `zone` from UTC."""
+    begun, ended = (local(moment(at), zone) for at in (started_at, ended_at))
     until = f"{ended:%H:%M}" if begun.date() == ended.date() else f"{ended:%d %B %Y %H:%M}"
     who = ", ".join([*([channel] if channel else []), *participants[:NAMED]])
     return f"[{begun:%d %B %Y %H:%M} to {until}] {who}{_about(topics)}. "

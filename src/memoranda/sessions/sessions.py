@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
 from typing_extensions import Unpack
 
-from memoranda.clock import now_micros
+from memoranda.clock import in_zone, now_micros
 from memoranda.errors import Forbidden, InvalidInput
 from memoranda.sessions import records
 from memoranda.sessions.closing import SUMMARIZE_JOB, Closing, note
@@ -43,6 +43,8 @@ from memoranda.store.transaction import Writing
 from memoranda.store.validation import check_text, time_of
 from memoranda.types import Subject
 from memoranda.validation import convert, merged
+from memoranda.validation.dates import moment_in
+from memoranda.validation.messages import MOMENT
 
 T = TypeVar("T")
 Said = str | NewMessage | Mapping[str, Any] | Iterable[NewMessage | Mapping[str, Any] | str]
@@ -174,8 +176,8 @@ class Sessions:
             channel_id=channel_id,
             status=_statuses(status),
             participant=participant,
-            since=None if since is None else time_of(since, "since"),
-            until=None if until is None else time_of(until, "until"),
+            since=self._bound(since, "since"),
+            until=self._bound(until, "until"),
         )
 
         def read(c: Connection) -> SessionPage:
@@ -373,6 +375,15 @@ class Sessions:
             await self._core.jobs.finish(self._tenant, RELEASE_JOB)
 
     # --- on the way --------------------------------------------------------------------------------
+
+    def _bound(self, value: datetime | date | str | None, name: str) -> int | None:
+        """Return a bound in microseconds; of a day without a zone its beginning, or as `until` its end."""
+        if value is None:
+            return None
+        moment = value if isinstance(value, datetime) else moment_in(value, name)
+        if not isinstance(moment, datetime):
+            raise InvalidInput(name, MOMENT)
+        return time_of(in_zone(moment, self.subject.time_zone), name)
 
     async def _read(self, work: Callable[[Connection], T]) -> T:
         return await self._core.threads.run(self._core.store.db.read, work, self._tenant)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 
-from memoranda.clock import moment
+from memoranda.clock import local, moment
 from memoranda.config.sections import Sessions as Settings
 from memoranda.providers.chat.base import Ask, Model
 from memoranda.providers.chat.said import said
@@ -15,6 +15,7 @@ from memoranda.sessions.headers import session_header
 from memoranda.sessions.parsing import parsed
 from memoranda.sessions.records import MessageRow, SessionRow, texts_of
 from memoranda.store.core import Core
+from memoranda.store.rows import zone_of
 from memoranda.text.extracting import trimmed
 
 PURPOSE = "sessions"
@@ -64,8 +65,9 @@ class Telling:
         """
         if self.by_rules:
             return await asyncio.to_thread(self.extracted, messages)
+        zone = zone_of(messages[-1].metadata) if messages else None
         header = session_header(
-            row.channel_id, row.started_at, row.ended_at, texts_of(row.participants), ()
+            row.channel_id, row.started_at, row.ended_at, texts_of(row.participants), (), zone
         ).removesuffix(". ")
         return await self._asked(prompts.SESSION, header, transcript(messages, self._budget), row.attempts)
 
@@ -162,4 +164,4 @@ def _line(message: MessageRow) -> str:
         if message.tokens <= MESSAGE_TOKENS
         else f"{trimmed(message.content, MESSAGE_TOKENS)} …"
     )
-    return f"[{moment(message.occurred_at):%d %b %H:%M}] {message.label}: {text}"
+    return f"[{local(moment(message.occurred_at), zone_of(message.metadata)):%d %b %H:%M}] {message.label}: {text}"

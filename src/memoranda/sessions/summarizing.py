@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from memoranda.clock import moment, now_micros
+from memoranda.clock import ZONE, local, moment, now_micros
 from memoranda.errors import Conflict, ModelError, ModelUnavailable, SpendingLimit
 from memoranda.sessions import records
 from memoranda.sessions.digests import Digest
@@ -26,7 +26,7 @@ from memoranda.sessions.switches import in_force, summarized, switches_of
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.jobs import SECOND, Postponed, Run, backoff
-from memoranda.store.rows import fetch_ids
+from memoranda.store.rows import fetch_ids, zone_of
 from memoranda.store.transaction import Writing
 from memoranda.store.validation import Draft
 from memoranda.text.json import compact_json
@@ -294,7 +294,8 @@ class Summarizing:
         """Return the memory of a session's summary and write the session; an earlier memory is removed."""
         if row.summary_id is not None:
             w.remove([memory.seq for memory in fetch_ids(w.c, w.tenant, [row.summary_id]).values()])
-        draft = summary_memory(row, digest, now)
+        (last,) = records.messages_of(w.c, w.tenant, row.id, 0, 1) or (None,)
+        draft = summary_memory(row, digest, now, None if last is None else zone_of(last.metadata))
         lists = [compact_json(getattr(digest, name)) for name in records.LISTS]
         w.c.run(
             "summarize_session",
@@ -306,14 +307,16 @@ class Summarizing:
         return draft
 
 
-def summary_memory(row: SessionRow, digest: Digest, now: int) -> Draft:
-    """Return the memory of a session's summary; its embedding includes a header of channel, time and speakers."""
+def summary_memory(row: SessionRow, digest: Digest, now: int, zone: str | None = None) -> Draft:
+    """Return the memory of a session's summary; its embedding includes a header of channel, time and speakers. `zone`
+    is the offset from UTC of its times."""
+    began, ended = (local(moment(at), zone) for at in (row.started_at, row.ended_at))
     participants = texts_of(row.participants)
     return derived_memory(
         row.tenant_id,
         "session_summary",
         digest.flat(),
-        session_header(row.channel_id, row.started_at, row.ended_at, participants, digest.topics),
+        session_header(row.channel_id, row.started_at, row.ended_at, participants, digest.topics, zone),
         key=[row.id],
         user_id=row.user_id,
         agent_id=row.agent_id,
@@ -323,10 +326,11 @@ def summary_memory(row: SessionRow, digest: Digest, now: int) -> Draft:
         tags=digest.topics,
         metadata={
             "session_id": row.id,
-            "started_at": moment(row.started_at).isoformat(),
-            "ended_at": moment(row.ended_at).isoformat(),
+            "started_at": began.isoformat(),
+            "ended_at": ended.isoformat(),
             "participants": participants[:100],
             "message_count": row.message_count,
+            **({ZONE: zone} if zone else {}),
         },
         refs=[row.id],
         occurred_at=row.ended_at,

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from memoranda.config.sections import Facts
-from memoranda.types import MACHINES, Content, Id, Metadata, Moment, some_text
+from memoranda.types import MACHINES, UNNAMED, Content, Id, Metadata, Moment, some_text
 
 EXTRACT_JOB = "facts.extract"
 """The job that extracts facts from a session; its payload is `{"session_id": ...}`."""
@@ -21,10 +21,6 @@ MODES: tuple[Mode, ...] = ("off", "lazy", "eager")
 NEVER, ASKED, SWITCHED = 0, 1, 2
 """Values of `messages.extract`: no facts are extracted; the request or agent asked for them; a switch or the
 configuration enables them, while it does."""
-
-
-UNNAMED = frozenset({"user", "human", "person", "customer", "member"})
-"""Roles of persons that are not names."""
 
 
 def is_person(role: str) -> bool:

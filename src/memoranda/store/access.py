@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from memoranda.clock import micros
+from memoranda.clock import in_zone, micros
 from memoranda.errors import Forbidden, InvalidInput
 from memoranda.filters import (
     EVERYTHING,
@@ -86,16 +86,21 @@ def selection_filter(selection: Selection, subject: Subject, now: int | None) ->
 
     `now` (microseconds) decides which rows are valid if the selection names no `as_of`; with None, valid, superseded
     and archived rows pass, as forgetting and export require. Entries of key-value stores (kind `item`) are included by
-    a selection that names the kind, and with `now` None.
+    a selection that names the kind, and with `now` None. Days without a zone are those of the subject.
     """
+    since, until, as_of = (
+        None if at is None else in_zone(at, subject.time_zone)
+        for at in (selection.since, selection.until, selection.as_of)
+    )
     return all_of(
         visible_to(subject),
         _kinds(selection.kinds, None if now is None else Compare("$kind", "ne", ITEM)),
+        None if selection.roles is None else Compare("$role", "in", tuple(_names(selection.roles, "roles"))),
         *(Compare("$tags", "eq", tag) for tag in _names(selection.tags, "tags")),
         *(selected(source) for source in _names(_listed(selection.source), "source")),
-        None if selection.since is None else Compare("$occurred_at", "gte", micros(selection.since)),
-        None if selection.until is None else Compare("$occurred_at", "lt", micros(selection.until)),
-        _valid(selection.as_of, now),
+        None if since is None else Compare("$occurred_at", "gte", micros(since)),
+        None if until is None else Compare("$occurred_at", "lt", micros(until)),
+        _valid(as_of, now),
         None if selection.include_archived or now is None else Compare("$archived_at", "eq", None),
         None if selection.filters is None else parse(selection.filters, own=OWN_KEYS),
     )

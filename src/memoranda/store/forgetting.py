@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from memoranda.clock import micros, moment, now_micros
+from memoranda.clock import in_zone, micros, moment, now_micros
 from memoranda.concurrency.threads import Threads
 from memoranda.errors import StorageError
 from memoranda.filters import EVERYTHING, Filter, all_of, matches
@@ -29,6 +29,7 @@ from memoranda.store.access import (
     visible_to,
 )
 from memoranda.store.jobs import RELEASE_JOB, Jobs
+from memoranda.store.origins import is_reference
 from memoranda.store.rows import Record, attributes
 from memoranda.store.steps import ROWS
 from memoranda.store.store import Store
@@ -56,7 +57,8 @@ class Aim(msgspec.Struct, frozen=True):
     of the tenant.
 
     `own` is the user that the subject is `bound` to. Times are microseconds since 1970. `other_data` is True if the
-    rows of other packages than memories are selected, `messages` if the message log is."""
+    rows of other packages than memories are selected, `messages` if the message log is, `logged` if the messages
+    among the memories are."""
 
     subject: Subject
     where: Filter
@@ -70,6 +72,7 @@ class Aim(msgspec.Struct, frozen=True):
     text: Phrase | None = None
     other_data: bool = False
     messages: bool = False
+    logged: bool = False
 
     @property
     def tenant(self) -> str:
@@ -142,7 +145,7 @@ def aim_of(subject: Subject, ids: Sequence[str] | None, chosen: Forget) -> Aim:
             places[place].add(id_)
     if bound:
         places["user"] &= {own} if own is not None else set()
-    memories_only = bool(chosen.tags or chosen.filters)
+    memories_only = bool(chosen.tags or chosen.filters or chosen.roles)
     other_source = chosen.source not in (None, MESSAGE)
     kinds = chosen.kinds or []
     return Aim(
@@ -152,11 +155,12 @@ def aim_of(subject: Subject, ids: Sequence[str] | None, chosen: Forget) -> Aim:
         places={place: frozenset(values) for place, values in places.items()},
         own=own,
         bound=bound,
-        since=None if chosen.since is None else micros(chosen.since),
-        until=None if chosen.until is None else micros(chosen.until),
+        since=None if chosen.since is None else micros(in_zone(chosen.since, subject.time_zone)),
+        until=None if chosen.until is None else micros(in_zone(chosen.until, subject.time_zone)),
         text=None if chosen.text is None else Phrase(chosen.text),
         other_data=not memories_only and not kinds and chosen.source is None,
         messages=not memories_only and not other_source and (not kinds or MESSAGE in kinds),
+        logged=chosen.source is not None and is_reference(chosen.source),
     )
 
 
@@ -318,7 +322,7 @@ class _Pages:
 
 async def erase_memories(run: Forgetting) -> None:
     """Erase the selected memories, with their vectors, keyword entries and derived memories."""
-    for_page = _named(run) if run.aim.ids is not None else _selected(run)
+    for_page = _named(run) if run.aim.ids is not None else selected_memories(run)
     while (rows := await run.threads.run(next, for_page, None)) is not None:
         if rows:
             await run.memories(rows)
@@ -339,7 +343,8 @@ def _named(run: Forgetting) -> Iterator[list[Record]]:
         yield [row for row in rows.values() if matches(mine, attributes(row))]
 
 
-def _selected(run: Forgetting) -> Iterator[list[Record]]:
+def selected_memories(run: Forgetting) -> Iterator[list[Record]]:
+    """Yield the rows of the memories that a selection names, in pages."""
     aim = run.aim
     for rows in listing.scan(run.store.db, aim.tenant, aim.where, size=PAGE):
         yield [row for row in rows if aim.text is None or contains_phrase(row, aim.text)]

@@ -73,15 +73,20 @@ def origin_of(stamp: Mapping[str, Any], kind: str, role: str | None) -> Origin:
     return "assistant" if kind in MADE or said in MACHINES else "user"
 
 
+def is_reference(source: str) -> bool:
+    """Return True if a source names who wrote a row, or what was read before, see `selected`."""
+    return source.startswith(_REFERENCES)
+
+
 def selected(source: str) -> Filter:
     """Return the rows from a source: those with this `source`; for `origin:tool`, `origin:document` or `origin:import`
     also those of the class, for an id of a file or response, or `user:X`, `key:X`, `tool:X`, `import:X`, those that it
     wrote, or that were written after it was read."""
     named = Compare("$source", "eq", source)
-    if source.removeprefix("origin:") in CLASSES and source.startswith("origin:"):
+    if source in {f"origin:{name}" for name in CLASSES}:
         name = source.removeprefix("origin:")
         kind = [Compare("$kind", "eq", name)] if name == "document" else []
         return any_of(named, Compare(ORIGIN, "eq", name), *kind)
-    if not source.startswith(_REFERENCES):
+    if not is_reference(source):
         return named
     return any_of(named, Compare(BY, "eq", source), Compare(READ, "eq", source))

@@ -13,7 +13,7 @@ from memoranda.clock import ZONE, local, moment
 from memoranda.storage.sql.base import Connection
 from memoranda.store.ids import nameable
 from memoranda.store.origins import BY, CONFIRMED, READ, origin_of
-from memoranda.types import MAX_ID_CHARS, Memory
+from memoranda.types import MAX_ID_CHARS, UNNAMED, Memory
 
 CHUNK = "chunk"
 """The kind of a row that is a chunk of a document in a vector store: no memory, only searches in stores return it."""
@@ -263,6 +263,13 @@ def memory_speaker(memory: Memory) -> str | None:
         if isinstance(named := memory.metadata.get(key), str) and named:
             return named
     return memory.role
+
+
+def speaker_name(memory: Memory) -> str | None:
+    """Return the name of the speaker of a message; for a person without a name the user id, else the role."""
+    speaker = memory_speaker(memory)
+    unnamed = speaker == memory.role and (speaker or "user").lower() in UNNAMED
+    return memory.user_id if unnamed and memory.user_id else speaker
 
 
 def zone_of(metadata: str) -> Any:

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from memoranda.clock import ZONE, micros, moment_of, offset_of
+from memoranda.clock import ZONE, in_zone, micros, moment, moment_of, offset_at, offset_of
 from memoranda.errors import DimensionMismatch, InvalidInput
 from memoranda.providers.embeddings.base import Embedder
 from memoranda.store.origins import QUARANTINED, stamped
@@ -99,7 +99,8 @@ def draft(new: NewMemory, subject: Subject, now: int, bounds: Bounds, where: str
     for name, value in (("id", new.id), ("role", new.role), ("source", new.source)):
         check_name(value, f"{where}{name}")
     dated = new.occurred_at is not None
-    occurred = time_of(new.occurred_at, f"{where}occurred_at") if new.occurred_at is not None else now
+    given = _placed(new.occurred_at, subject)
+    occurred = time_of(given, f"{where}occurred_at") if given is not None else now
     content_hash = digest(new.content)
     metadata = metadata_text(new.metadata, f"{where}metadata", bounds)
     id_ = new.id or f"mem_{now:013x}{secrets.token_hex(6)}"
@@ -117,7 +118,7 @@ def draft(new: NewMemory, subject: Subject, now: int, bounds: Bounds, where: str
         role=new.role,
         source=new.source,
         tags=_tags(new.tags, subject, f"{where}tags", bounds),
-        metadata=stamped(with_zone(metadata, new.occurred_at), subject, user),
+        metadata=stamped(_zoned(metadata, given, occurred, subject), subject, user),
         importance=_importance(new.importance, f"{where}importance"),
         confidence=_confidence(new.confidence, f"{where}confidence"),
         valid_from=None if new.valid_from is None else time_of(new.valid_from, f"{where}valid_from"),
@@ -208,6 +209,25 @@ def changed(row: Record, change: Change, now: int, bounds: Bounds) -> Record:
     after = row._replace(**put, updated_at=now)
     new = keyed(after)
     return after if new.dedup_key == keyed(row).dedup_key else new
+
+
+def _placed(occurred_at: Any, subject: Subject) -> Any:
+    """Return a time as it was given, a day without a zone as that of the subject."""
+    if isinstance(occurred_at, str):
+        try:
+            occurred_at = moment_of(occurred_at)
+        except ValueError:
+            return occurred_at
+    return in_zone(occurred_at, subject.time_zone) if isinstance(occurred_at, datetime) else occurred_at
+
+
+def _zoned(metadata: str, given: Any, occurred: int, subject: Subject) -> str:
+    """Return metadata (JSON) with the offset from UTC that a time was given with, else that of the subject."""
+    zoned = with_zone(metadata, given)
+    if subject.time_zone is None or ZONE in zoned:
+        return zoned
+    offset = offset_at(moment(occurred), subject.time_zone)
+    return zoned if offset is None else compact_json(msgspec.json.decode(zoned) | {ZONE: offset})
 
 
 def with_zone(metadata: str, occurred_at: Any) -> str:

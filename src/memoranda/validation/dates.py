@@ -32,7 +32,7 @@ def dated(raw: Any, type_: Any) -> Any:
 def _dated(raw: Any, nodes: list[Any], name: str) -> Any:
     kinds = [node for node, _ in alternatives(nodes)]
     if isinstance(raw, str) or (isinstance(raw, date) and not isinstance(raw, datetime)):
-        return _moment(raw, name) if any(isinstance(kind, inspect.DateTimeType) for kind in kinds) else raw
+        return moment_in(raw, name) if any(isinstance(kind, inspect.DateTimeType) for kind in kinds) else raw
     if isinstance(raw, dict):
         return {
             key: _dated(value, [n for kind in kinds for n in inside(kind, key)], str(key))
@@ -44,7 +44,7 @@ def _dated(raw: Any, nodes: list[Any], name: str) -> Any:
     return raw
 
 
-def _moment(given: str | date, name: str) -> Any:
+def moment_in(given: str | date, name: str) -> Any:
     """Return the moment that a text or a day means in the field of this name; what is none, as it is."""
     if name in UNTIL or name in INSIDE:
         end = end_of(given, inside=name in INSIDE)

@@ -41,7 +41,7 @@ UNREADABLE = ("unsupported_file", "invalid_file")
 class Files(Protocol):
     """The methods of files that filing needs, of the library or of a running server."""
 
-    def delete(self, id: str) -> None: ...
+    def delete(self, id: str) -> int: ...
 
 
 class Stores(Protocol):

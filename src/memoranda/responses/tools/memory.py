@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from memoranda.config.sections import Responses as Settings
 from memoranda.contexts.assembly import shortened
 from memoranda.contexts.finding import relevant_hits
-from memoranda.contexts.telling import SUMMARIES, line, origin_mark, since, speaker_name
+from memoranda.contexts.telling import SUMMARIES, line, origin_mark, since
 from memoranda.errors import Forbidden, InvalidInput
 from memoranda.memories.memories import Memories
 from memoranda.providers.chat.base import Form, Source
@@ -23,6 +23,7 @@ from memoranda.responses.tools.reading import WRITTEN
 from memoranda.responses.values import OWN_LABEL, Item
 from memoranda.store.access import sees_all
 from memoranda.store.retrieval.evidence import Evidence
+from memoranda.store.rows import speaker_name
 from memoranda.text import prompts
 from memoranda.text.quoting import quoted
 from memoranda.types import Hit, Memory, NewMemory, Query, Subject, Through
@@ -139,6 +140,7 @@ class MemorySearch(MemoryTool):
             count_access=True,
             scopes=None if asked.scope is None else [_scope(asked.scope, turn)],
             hierarchy=places(turn) if asked.scope is None else None,
+            filters=of_agent(turn),
             explain=True,
         )
         answer = await Memories(turn.core, subject).search(query)
@@ -232,6 +234,18 @@ def places(turn: Turn) -> dict[str, str]:
         "channel": turn.memory.channel_id,
     }
     return {scope: id_ for scope, id_ in ids.items() if id_}
+
+
+def of_agent(turn: Turn) -> dict[str, Any]:
+    """Return the filter of what an agent remembers: what was said to it, or to none, and what was said in this
+    conversation."""
+    return {
+        "type": "or",
+        "filters": [
+            {"type": "in", "key": "$agent_id", "value": [*dict.fromkeys([None, turn.agent_id])]},
+            {"type": "eq", "key": "$session_id", "value": turn.memory.session_id or turn.session_id},
+        ],
+    }
 
 
 def _scope(scope: str, turn: Turn) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from memoranda.filters import AllOf, AnyOf, Compare, Filter
+from memoranda.text.json import compact_json
 
 TEXT = {
     "$kind": "kind",
@@ -25,6 +26,8 @@ NUMBERS = {
     "$invalid_at": "invalid_at",
     "$archived_at": "archived_at",
 }
+LISTED = frozenset({"$origin", "$by", "$read"})
+"""Keys of stored metadata with texts, or lists of them, that no caller can write."""
 DEEP = 100
 """The most conditions joined in a row: SQLite refuses expressions that nest 1 000 deep, and each AND is one level."""
 ORDER = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
@@ -49,9 +52,17 @@ def compile_where(where: Filter) -> Where:
         sql = _joined([part.sql for part in parts], " AND ") or "TRUE"
         return Where(sql, params, all(part.exact for part in parts))
     assert isinstance(where, AnyOf)
-    if not all(part.exact for part in parts):
-        return Where("TRUE", (), exact=False)
-    return Where(_joined([part.sql for part in parts], " OR ") or "FALSE", params, exact=True)
+    if any(part.sql == "TRUE" for part in parts):
+        return Where("TRUE", (), all(part.exact for part in parts))
+    sql = _joined([part.sql for part in parts], " OR ") or "FALSE"
+    return Where(sql, params, all(part.exact for part in parts))
+
+
+def _has(key: str, value: str) -> Where:
+    """Return the rows whose metadata (JSON) has a key and somewhere a text."""
+    text = compact_json(value).replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
+    sql = rf"""metadata LIKE '%"{key}":%' AND metadata LIKE ? ESCAPE '\'"""
+    return Where(sql, (f"%{text}%",), exact=False)
 
 
 def _joined(parts: Sequence[str], word: str) -> str:
@@ -63,6 +74,8 @@ def _joined(parts: Sequence[str], word: str) -> str:
 
 
 def _compare(compare: Compare) -> Where:
+    if compare.key in LISTED and compare.op == "eq" and isinstance(compare.value, str):
+        return _has(compare.key, compare.value)
     column = TEXT.get(compare.key) or NUMBERS.get(compare.key)
     values = compare.value if isinstance(compare.value, tuple) else (compare.value,)
     kind = str if compare.key in TEXT else int

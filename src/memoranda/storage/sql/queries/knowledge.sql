@@ -236,3 +236,6 @@ DELETE FROM uploads WHERE tenant_id = ? AND id = ?
 
 -- name: blank_store (what describes it is forgotten)
 UPDATE vector_stores SET name = '', description = NULL, metadata = '{}' WHERE tenant_id = ? AND id = ?
+
+-- name: count_written_after (memories that were written after a file was read)
+SELECT count(*) FROM memories WHERE tenant_id = ? AND metadata LIKE '%"$read":%' AND metadata LIKE ?
