@@ -284,21 +284,23 @@ class Files:
         must_write(self.subject)
         row = await self._row(id)
 
-        def work(c: Connection) -> int | None:
+        def work(c: Connection) -> bool:
             leave_place(c, self.subject, "files", row.id, row.seq)
             for store_id, seq in c.all("places_of_file", [row.tenant_id, row.id]):
                 leave_place(c, self.subject, store_id, row.id, seq)
-            if not remove_file(c, self._core, row.tenant_id, row.id):
-                return None
+            return remove_file(c, self._core, row.tenant_id, row.id)
+
+        then = self._core.jobs.woken(REMOVE_JOB)
+        gone = await self._core.threads.result(self._core.store.db.write(work, then, row.tenant_id))
+        if not gone:
+            raise NotFound(f"no file {id!r}")
+        await self._core.threads.run(self._core.blobs.delete, row.tenant_id, row.id)
+
+        def count(c: Connection) -> int:
             counted = c.one("count_written_after", [row.tenant_id, f'%"{row.id}"%'])
             return int(counted[0]) if counted else 0
 
-        then = self._core.jobs.woken(REMOVE_JOB)
-        derived = await self._core.threads.result(self._core.store.db.write(work, then, row.tenant_id))
-        if derived is None:
-            raise NotFound(f"no file {id!r}")
-        await self._core.threads.run(self._core.blobs.delete, row.tenant_id, row.id)
-        return derived
+        return await self._core.threads.run(self._core.store.db.read, count, row.tenant_id)
 
 
 def _take(writer: BlobWriter, piece: bytes, digest: Any) -> None:

@@ -33,6 +33,8 @@ WALKS = {
     # of knowledge
     "usage_of_files", "count_stores", "count_chunks", "quotas_of", "pending_bytes", "blobs_known", "drop_upload_of",
     "drop_ended_uploads", "idle_stores", "remodel_stores", "all_removing",
+    # of what was written after something was read, by an index of these rows alone
+    "count_written_after",
     # of switches
     "switched_on_anywhere",
     # of agents
