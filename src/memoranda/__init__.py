@@ -4,6 +4,7 @@
 """
 
 from importlib import import_module
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return version("memoranda")
     # The library takes a third of a second to import, which `memoranda --help` need not spend.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,7 +3,6 @@ and nothing else is left."""
 
 from __future__ import annotations
 
-import json
 import random
 import time
 from pathlib import Path
@@ -66,17 +65,14 @@ def test_killed_at_any_step(tmp_path: Path, sources: Path, undisturbed: dict[str
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("attempts", [5, 1_000])
-def test_a_hundred_kills(tmp_path: Path, sources: Path, undisturbed: dict[str, Any], attempts: int) -> None:
-    """A file whose every attempt died with its process fails, with that as the reason; no other differs."""
+def test_a_hundred_kills(tmp_path: Path, sources: Path, undisturbed: dict[str, Any]) -> None:
+    """A file that twenty processes died with fails, with that as the reason; no other differs."""
     seed = random.randrange(1_000_000)
-    settings = json.dumps({"jobs": {"max_attempts": attempts}})
-    kill_again_and_again(tmp_path, sources, 100, seed, settings)
+    kill_again_and_again(tmp_path, sources, 100, seed)
     with memoranda.open(tmp_path / "data", **indexer.SETTINGS) as opened:
         found = indexer.check(opened, sources, random.Random(seed))
     given_up = {name for name, one in found.items() if one.error and one.error[0] == "server_error"}
-    assert given_up == set() or attempts == 5
-    assert all("died with its process" in found[name].error[1] for name in given_up)
+    assert all("its process has died" in found[name].error[1] for name in given_up)
     assert {name: one for name, one in found.items() if name not in given_up} == {
         name: one for name, one in undisturbed.items() if name not in given_up
     }

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from starlette.requests import HTTPConnection
 
 from memoranda.config import Config, Server
-from memoranda.errors import ConfigError
-from memoranda.server.auth import Guard
+from memoranda.config.sections import ServerKey
+from memoranda.errors import ConfigError, Unauthorized
+from memoranda.server.auth import FORWARDED, Guard
 from memoranda.server.routes import ROUTES
 
 ROLES = ("admin", "service", "member", "reader")
@@ -137,3 +139,45 @@ def test_a_server_for_others_needs_keys(host: str) -> None:
 def test_a_browser_page_is_no_danger_with_keys(keyed: Any) -> None:
     headers = {"origin": "https://app.example", "sec-fetch-site": "cross-site"}
     assert keyed.request("GET", "/v1/models", key="key-admin", headers=headers).status_code == 200
+
+
+def asking(version: str = "1.1", **headers: str) -> HTTPConnection:
+    """A request from this machine to a server on it."""
+    named = {"host": "127.0.0.1:8377"} | {name.replace("_", "-"): value for name, value in headers.items()}
+    raw = [(name.encode(), value.encode()) for name, value in named.items()]
+    scope = {
+        "type": "http",
+        "http_version": version,
+        "headers": raw,
+        "client": ("127.0.0.1", 50_000),
+        "path": "/",
+    }
+    return HTTPConnection(scope)
+
+
+@pytest.mark.parametrize("header", FORWARDED)
+def test_a_server_without_keys_refuses_what_a_proxy_sends(header: str) -> None:
+    guard = Guard(Config())
+    assert guard.subject(asking(), "read").role == "admin"
+    for request in (asking(**{header.replace("-", "_"): "x"}), asking(version="1.0")):
+        with pytest.raises(Unauthorized, match="answers its own machine only"):
+            guard.subject(request, "read")
+    keyed = Guard(Config(keys=(ServerKey(name="a", role="admin", key="key-a"),)))
+    proxied = asking(version="1.0", authorization="Bearer key-a", x_forwarded_for="10.0.0.1")
+    assert keyed.subject(proxied, "read").key == "a"
+
+
+def test_keys_can_be_required() -> None:
+    with pytest.raises(ConfigError, match="keys: is empty while server"):
+        Guard(Config(server=Server(require_keys=True)))
+    keys = (ServerKey(name="a", role="admin", key="key-a"),)
+    assert Guard(Config(server=Server(require_keys=True), keys=keys)).has_keys
+
+
+def test_an_archive_needs_a_key(opened: Any) -> None:
+    house = opened()
+    refused = house.request("GET", "/v1/archive")
+    assert refused.status_code == 401
+    assert "an archive needs a key" in refused.json()["error"]["message"]
+    refused = house.request("POST", "/v1/archive", files={"file": ("all.zip", b"PK")})
+    assert refused.status_code == 401

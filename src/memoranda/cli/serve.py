@@ -54,9 +54,14 @@ def welcome(url: str, config: Config) -> str:
     answers = (
         f"by {model}" if config.model.url else "quoted from what is found; model.url names a language model"
     )
+    open_to = (
+        ""
+        if config.keys
+        else "Without keys, every program on this machine is admin, and a proxy is refused: docs/proxies.md\n"
+    )
     console = f"The web console is at {url}{CONSOLE}\n" if config.console.enabled else ""
     return f"""Memoranda serves {rows} at {url}
-{console}Answers of {url}/v1/responses are {answers}
+{open_to}{console}Answers of {url}/v1/responses are {answers}
 
 Remember something, and find it:
   {post} -d '{{"content": "The spare key is under the blue pot."}}'

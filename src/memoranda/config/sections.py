@@ -124,7 +124,8 @@ class Limits(Section, frozen=True, kw_only=True):
 
 
 class Server(Section, frozen=True, kw_only=True):
-    """The HTTP server; `request_timeout` is in seconds, port 0 takes a free one."""
+    """The HTTP server; `request_timeout` is in seconds, port 0 takes a free one. With `require_keys` it does not start
+    without keys, which otherwise leave it to its own machine: behind a proxy everybody comes from there."""
 
     host: Text = "127.0.0.1"
     port: Port = 8377
@@ -132,6 +133,7 @@ class Server(Section, frozen=True, kw_only=True):
     request_timeout: Seconds = 30.0
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     public_url: WebUrl | None = None
+    require_keys: bool = False
 
 
 class Jobs(Section, frozen=True, kw_only=True):

@@ -284,7 +284,7 @@ class Pipeline:
 
     def failed(self, c: Connection, run: Run, error: str) -> None:
         """Mark the file as failed in the transaction in which its job gives up."""
-        times = min(run.attempts, self.core.jobs.max_attempts)  # one more if the last died with its process
+        times = run.attempts
         failed = times and error != CANCELLED
         says = f"indexing failed {times} times: {error}" if failed else f"it was not indexed: {error}"
         self._failed(c, run, "server_error", says)

@@ -12,10 +12,11 @@ from msgspec import Meta
 from starlette.responses import Response, StreamingResponse
 
 from memoranda.app.history_report import HistoryImported
+from memoranda.errors import MissingKey
 from memoranda.server.form_uploads import MOST_BYTES, fields_of
 from memoranda.server.multipart import FilePart, read_form
 from memoranda.server.route import Call, Form, Route
-from memoranda.types import Id, says
+from memoranda.types import Id, Subject, says
 
 ZIP = "application/zip"
 PIECE = 1 << 18
@@ -51,6 +52,7 @@ class ArchiveRestored(HistoryImported, kw_only=True, tag_field="object", tag="ar
 async def export(call: Call[None, ArchiveQuery]) -> Response:
     """The archive is complete before its first byte is sent, so that what goes wrong is an error."""
     memoranda = call.state.memoranda
+    _must_have_key(call.memories.subject)
     with tempfile.TemporaryDirectory(prefix="memoranda-archive-") as folder:
         path = Path(folder, "archive.zip")
         archive = await memoranda.archives_as(call.memories.subject).export_to(
@@ -64,6 +66,18 @@ async def export(call: Call[None, ArchiveQuery]) -> Response:
     return StreamingResponse(_pieces(call, file), headers=headers, media_type=ZIP)
 
 
+def _must_have_key(subject: Subject) -> None:
+    """Check that a key asks: an archive is everything that there is.
+
+    Raises:
+        MissingKey: the server has no keys.
+    """
+    if subject.key is None:
+        raise MissingKey(
+            "an archive needs a key; configure `keys`, or stop the server and use `memoranda export`"
+        )
+
+
 async def _pieces(call: Call[None, ArchiveQuery], file: IO[bytes]) -> AsyncIterator[bytes]:
     with file:
         while piece := await call.state.memoranda.core.threads.run(file.read, PIECE):
@@ -72,6 +86,7 @@ async def _pieces(call: Call[None, ArchiveQuery], file: IO[bytes]) -> AsyncItera
 
 async def restore(call: Call[None, None]) -> ArchiveRestored:
     memoranda = call.state.memoranda
+    _must_have_key(call.memories.subject)
     threads = memoranda.core.threads
     with tempfile.TemporaryDirectory(prefix="memoranda-archive-") as folder:
         path = Path(folder, "archive.zip")

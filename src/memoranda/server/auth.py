@@ -27,7 +27,11 @@ IMPORT = "x-memoranda-import"
 TIME_ZONE = "x-memoranda-time-zone"
 CSRF = "x-memoranda-csrf"
 SAFE = ("GET", "HEAD", "OPTIONS")
-FORWARDED = ("x-forwarded-for", "x-real-ip", "forwarded")
+FORWARDED = (
+    "forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-server", "x-real-ip",
+    "x-client-ip", "x-cluster-client-ip", "true-client-ip", "cf-connecting-ip", "fly-client-ip",
+)  # fmt: skip
+"""Headers by which proxies say for whom they ask."""
 MAX_NAME_CHARS = 256
 
 
@@ -36,8 +40,12 @@ class Guard:
 
     def __init__(self, config: Config) -> None:
         """Raises:
-        ConfigError: there are no keys, and the server listens beyond this machine.
+        ConfigError: there are no keys, and the server listens beyond this machine, or requires some.
         """
+        if not config.keys and config.server.require_keys:
+            raise ConfigError(
+                "keys", "is empty while server.require_keys is on; add a key, or switch that off"
+            )
         if not config.keys and not is_loopback(config.server.host):
             raise ConfigError(
                 "keys",
@@ -196,9 +204,11 @@ def name_in(header: str, name: str) -> str:
 
 def _check_local(request: HTTPConnection) -> None:
     """Without keys the machine itself is the key, so nothing may speak through it: no other machine, no proxy,
-    and no web page (a page of another site sends its Origin; a rebound DNS name shows in Host)."""
+    and no web page (a page of another site sends its Origin; a rebound DNS name shows in Host). HTTP/1.0 is spoken by
+    proxies that say nothing of whom they ask for, as nginx is configured by default."""
     headers = request.headers
-    if request.client is None or not is_loopback(request.client.host) or any(h in headers for h in FORWARDED):
+    forwarded = any(h in headers for h in FORWARDED) or request.scope.get("http_version") == "1.0"
+    if request.client is None or not is_loopback(request.client.host) or forwarded:
         raise Unauthorized("this server has no keys and answers its own machine only; configure `keys`")
     host = headers.get("host", "")
     if not is_loopback(_name(f"//{host}")):

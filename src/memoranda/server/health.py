@@ -39,12 +39,13 @@ async def ready(call: Call[None, None]) -> Response:
 
 
 def check(store: Store) -> dict[str, str]:
-    """The state of the database, the vector index and the keyword index: `ok`, `behind`, or `unavailable`."""
+    """The state of the database, the vector index and the keyword index: `ok`, `behind`, `failing` (it could not make
+    the last changes durable) or `unavailable`."""
     states = {}
     for side, backend in (("rows", store.db), ("index", store.index), ("words", store.words)):
         try:
-            backend.health()
-            states[side] = "behind" if side in store.behind else "ok"
+            failing = backend.health().get("failure") is not None
+            states[side] = "behind" if side in store.behind else "failing" if failing else "ok"
         except MemorandaError:
             states[side] = "unavailable"
     return states

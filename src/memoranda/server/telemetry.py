@@ -142,10 +142,11 @@ class _State(Collector):
         ):
             yield GaugeMetricFamily(f"memoranda_{name}", says, value=float(str(value)))
         behind = GaugeMetricFamily(
-            "memoranda_index_behind", "1 when an index missed a change.", labels=["side"]
+            "memoranda_index_behind", "1 when an index missed a change, or cannot keep one.", labels=["side"]
         )
+        failing = {"words": store.words.health().get("failure") is not None}
         for side in ("index", "words"):
-            behind.add_metric([side], float(side in store.behind))
+            behind.add_metric([side], float(side in store.behind or failing.get(side, False)))
         yield behind
 
     def _writing(self) -> Iterator[Metric]:

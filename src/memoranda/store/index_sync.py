@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from memoranda.clock import now_micros
-from memoranda.errors import Conflict, StorageError
+from memoranda.errors import Conflict, IndexUnavailable, StorageError
 from memoranda.indexes.keyword.base import Words
 from memoranda.indexes.vector.base import Index
 from memoranda.storage.sql.base import Connection, Database
@@ -444,6 +444,7 @@ class Derived:
         """
         with self._catching:
             index = self.index_of(side)
+            clear = clear or (isinstance(index, Words) and index.stuck)
             self.db.write(lambda c: None, lambda _: self._catching_up.add(side)).result()
             try:
                 return self._catch_up(side, index, since, clear)
@@ -516,8 +517,17 @@ class Derived:
     def compact(self) -> None:
         """Remove the words and vectors of removed rows from every file of a local index. The database erases those of
         the indexes inside it."""
-        for index in (self.index, self.words):
-            if not index.inside:
+        for side in ("index", "words"):
+            index = self.index_of(side)
+            if index.inside:
+                continue
+            try:
+                index.compact()
+            except IndexUnavailable:
+                if not (isinstance(index, Words) and index.stuck):
+                    raise
+                log.exception("the %s cannot commit; it is built anew from the rows", side)
+                self.catch_up(side, 0, clear=True)
                 index.compact()
 
     def close(self) -> None:

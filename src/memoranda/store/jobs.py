@@ -68,10 +68,19 @@ class LeaseLost(Exception):
     """Another worker has claimed the job, because the lease expired. Stop at once, report nothing."""
 
 
+MOST_DEATHS = 20
+"""How often the process of a job may die while it runs: restarts condemn no job, one that kills each process ends."""
+
+
+class GaveUp(MemorandaError):
+    """A job that is not tried again, whatever its attempts."""
+
+
 class Run(msgspec.Struct):
     """One attempt at one job, as its handler sees it. `lease` names the attempt in the row; `lost` says that another
     worker has the job now, `awaited` that a caller waits for this attempt. It has one of the `places` of its lane; None
-    if it pauses, or never had one."""
+    if it pauses, or never had one. `attempts` counts this one and those that ended by the job's own fault, `deaths`
+    those that ended with their process."""
 
     jobs: Jobs
     lease: str
@@ -83,6 +92,7 @@ class Run(msgspec.Struct):
     done: int
     total: int | None
     attempts: int
+    deaths: int = 0
     lost: bool = False
     awaited: bool = False
     places: asyncio.Semaphore | None = None
@@ -114,6 +124,11 @@ class Run(msgspec.Struct):
 
 Handler = Callable[[Run], Awaitable[dict[str, Any] | None]]
 Ending = Callable[[Connection, Run, str], None]
+
+
+FURTHEST = 25 * 3_600.0
+"""Seconds from now: no job waits longer than a day, for the next day's spending. One that is due later was queued while
+the clock was ahead."""
 
 
 class Jobs:
@@ -384,14 +399,16 @@ class Jobs:
     async def claim(self, lane: int = DEFAULT_LANE) -> tuple[Run | None, int | None]:
         """Claim a job of a lane that is due. If there is none, return when the next one is, in microseconds."""
         now, lease = now_micros(), f"{self.owner}-{next(self._leases)}"
-        next_at = await self.threads.run(self.db.read, lambda c: c.one("next_job_at", [lane]))
+        furthest = now + int(FURTHEST * SECOND)
+        waiting = [lane, furthest]
+        next_at = await self.threads.run(self.db.read, lambda c: c.one("next_job_at", waiting))
         # Nothing is written while nothing is due.
         if next_at is None or next_at[0] is None or next_at[0] > now:
             return None, None if next_at is None else next_at[0]
 
         def work(c: Connection) -> tuple[Row | None, Row | None]:
-            row = c.one("claim_job", [lease, now + self.lease, now, lane])
-            return row, c.one("next_job_at", [lane]) if row is None else None
+            row = c.one("claim_job", [lease, now + self.lease, now, lane, furthest])
+            return row, c.one("next_job_at", waiting) if row is None else None
 
         row, due = await self._write(work)
         return None if row is None else self._run_of(lease, row), None if due is None else due[0]
@@ -417,8 +434,8 @@ class Jobs:
             self._ended.notify_all()
 
     def _run_of(self, lease: str, row: Row) -> Run:
-        tenant, id_, kind, payload, cursor, done, total, attempts = row
-        return Run(self, lease, tenant, id_, kind, json.loads(payload), cursor, done, total, attempts)
+        tenant, id_, kind, payload, cursor, done, total, attempts, deaths = row
+        return Run(self, lease, tenant, id_, kind, json.loads(payload), cursor, done, total, attempts, deaths)
 
     async def attempt(self, run: Run) -> None:
         work = asyncio.create_task(self._handler(run))
@@ -447,8 +464,8 @@ class Jobs:
             beat.cancel()
 
     async def _handler(self, run: Run) -> dict[str, Any] | None:
-        if run.attempts > self.max_attempts and run.kind != RELEASE_JOB:
-            raise MemorandaError("the last attempt died with its process")
+        if run.deaths > MOST_DEATHS and run.kind != RELEASE_JOB:
+            raise GaveUp(f"its process has died {run.deaths} times while it ran")
         handler = self.handlers.get(run.kind)
         if handler is None:
             raise NotFound(f"no handler for jobs of kind {run.kind!r} in this version")
@@ -480,7 +497,7 @@ class Jobs:
 
     async def _failed(self, run: Run, exc: Exception) -> None:
         error = f"{type(exc).__name__}: {exc}"
-        final = run.attempts >= self.max_attempts or isinstance(exc, InvalidInput | Conflict)
+        final = run.attempts >= self.max_attempts or isinstance(exc, InvalidInput | Conflict | GaveUp)
         if final and run.kind != RELEASE_JOB:
             log.error("job failed", extra=_about(run) | {"error": type(exc).__name__})
             await self._end(run, "failed", error, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -182,6 +183,8 @@ def test_many_writes_share_a_transaction_until_its_time_is_over(db: Database) ->
 
 
 def test_each_change_is_measured_by_who_asked_for_it(db: Database, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, logger="memoranda")
+
     def slow(c: Connection) -> None:
         began = perf_counter()
         while perf_counter() <= began + SLOW_SECONDS:

@@ -48,6 +48,11 @@ class Words(ABC):
     """True if other processes write to it too."""
 
     @property
+    def stuck(self) -> bool:
+        """True if the index could not make changes durable several times in a row: it is to be built anew."""
+        return False
+
+    @property
     def identity(self) -> str:
         """The identity by which the rows' database records which keyword index is in step."""
         return type(self).__name__

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import zlib
 from pathlib import Path
@@ -15,6 +16,8 @@ if sys.platform != "win32":
 PARTS = ("term", "idx", "pos", "fast", "fieldnorm", "store")
 FOOTER_MAGIC = 1337
 CHUNK = 1 << 20
+_SEGMENT_FILE = re.compile(r"[0-9a-f]{32}\.[\w.]+")
+"""The name of a file of a segment."""
 
 
 def listed_segments(path: Path) -> list[dict[str, Any]]:
@@ -27,6 +30,22 @@ def alive(segment: dict[str, Any]) -> int:
     """Return the number of documents of the segment that are not deleted."""
     deletes = segment["deletes"]
     return int(segment["max_doc"]) - (int(deletes["num_deleted_docs"]) if deletes else 0)
+
+
+def remove_unnamed(path: Path, *, deletes_only: bool) -> None:
+    """Remove the files of segments that `meta.json` does not name, which a process that was killed between two files
+    has left; with `deletes_only` only lists of deleted documents, while other files may be written. A writer that makes
+    a file of the same name again cannot commit. No writer may be open."""
+    named = set()
+    for segment in listed_segments(path):
+        name = segment["segment_id"].replace("-", "")
+        named |= {f"{name}.{part}" for part in PARTS}
+        if segment["deletes"]:
+            named.add(f"{name}.{segment['deletes']['opstamp']}.del")
+    for file in path.iterdir():
+        ours = _SEGMENT_FILE.fullmatch(file.name) and (file.suffix == ".del" or not deletes_only)
+        if ours and file.name not in named:
+            file.unlink(missing_ok=True)
 
 
 def check_unlocked(path: Path) -> None:

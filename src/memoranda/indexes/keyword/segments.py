@@ -26,7 +26,13 @@ from tantivy import (
 
 from memoranda.errors import IndexUnavailable
 from memoranda.indexes.keyword.checkpoint import Checkpoint, read_checkpoint, sync_folder, write_checkpoint
-from memoranda.indexes.keyword.files import alive, check_unlocked, damage, listed_segments
+from memoranda.indexes.keyword.files import (
+    alive,
+    check_unlocked,
+    damage,
+    listed_segments,
+    remove_unnamed,
+)
 from memoranda.indexes.keyword.owned import owned
 from memoranda.indexes.keyword.tail import Key, TailDoc
 from memoranda.storage.attributes import indexed
@@ -114,6 +120,7 @@ class Segments:
         fault = damage(self._path)
         if fault is not None:
             return fault
+        remove_unnamed(self._path, deletes_only=False)
         self._open()
         if documents(self.searcher, Query.all_query()) != self.searcher.num_docs:
             self.writer.wait_merging_threads()
@@ -183,9 +190,13 @@ class Segments:
 
     def settle(self) -> None:
         """Wait until no merge runs, then open a new writer."""
+        self._end_writer()
+        remove_unnamed(self._path, deletes_only=True)
+        self._open_writer()
+
+    def _end_writer(self) -> None:
         with suppress(ValueError, RuntimeError):  # a writer that died cannot be waited for
             self.writer.wait_merging_threads()
-        self._open_writer()
 
     def purge(self) -> None:
         """Rewrite segments with deleted documents, until no file has a word of one.
@@ -243,7 +254,7 @@ class Segments:
     def clear(self) -> None:
         """Drop everything and start again with watermark 0."""
         with available("clearing"):
-            self.close()
+            self._end_writer()
             self._start_empty("")
 
     def close(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import tempfile
 import threading
 import time
@@ -24,8 +25,17 @@ from memoranda.text.terms import query_terms, terms
 
 logger = logging.getLogger(__name__)
 
+STUCK = 3
+"""Failed commits in a row after which the index is to be built anew."""
+_SYSTEM = re.compile(r"os error \d+|no space left", re.IGNORECASE)
+"""How an engine error says that the system refused a file: building anew would not help, and lose what is there."""
 PUT_CHUNK = 64
 """Documents taken under the lock at once: a search that waits for it waits for milliseconds."""
+
+
+def of_the_system(exc: IndexUnavailable) -> bool:
+    """Return True if the system explains a failure: a full disk, a folder that cannot be written, too many files."""
+    return isinstance(exc.__cause__, OSError) or _SYSTEM.search(str(exc)) is not None
 
 
 class TantivyWords(Words):
@@ -68,6 +78,8 @@ class TantivyWords(Words):
         self._searched = float("-inf")
         self._careful = False
         self._failure: IndexUnavailable | None = None
+        self._failures = 0
+        """Failed commits since the last good one, but for those that a full disk or the like explains."""
         self._closed = False
         self._highest = self._view.highest_seq()
         self._top: dict[str, int] = {}
@@ -77,6 +89,10 @@ class TantivyWords(Words):
     @property
     def watermark(self) -> int:
         return self._segments.watermark
+
+    @property
+    def stuck(self) -> bool:
+        return self._failures >= STUCK
 
     def put(self, tenant: str, docs: Sequence[WordDoc]) -> None:
         for start in range(0, len(docs), PUT_CHUNK):
@@ -202,6 +218,8 @@ class TantivyWords(Words):
     def flush(self, rev: int) -> None:
         with self._lock:
             self._check_open()
+            if self.stuck:
+                raise IndexUnavailable("The word index cannot commit; it is built anew") from self._failure
             if rev > self._rev:
                 self._rev = rev
                 self._note_change()
@@ -246,6 +264,7 @@ class TantivyWords(Words):
         except IndexUnavailable as exc:
             with self._lock:
                 self._failure, self._careful = exc, True
+                self._failures += not of_the_system(exc)
                 self._since = self._since or time.monotonic()
                 self._changed.notify_all()
             self._segments.revive()
@@ -261,7 +280,7 @@ class TantivyWords(Words):
         view = View(self._segments.index, self._segments.searcher)
         with self._lock:
             self._view, self._frozen = view, Tail()
-            self._failure, self._careful = None, False
+            self._failure, self._careful, self._failures = None, False, 0
             self._changed.notify_all()
 
     def _commit_all(self) -> None:
@@ -294,6 +313,7 @@ class TantivyWords(Words):
             self._active, self._frozen = Tail(), Tail()
             self._rev = self._frozen_rev = 0
             self._since, self._highest, self._top = None, -1, {}
+            self._failure, self._careful, self._failures = None, False, 0
             self._changed.notify_all()
 
     def health(self) -> dict[str, object]:

@@ -22,8 +22,10 @@ SELECT state, count(*) FROM jobs GROUP BY state
 -- name: count_lane
 SELECT count(*) FROM jobs WHERE lane = ? AND state IN ('queued', 'running')
 
--- name: claim_job
-UPDATE jobs SET state = 'running', lease_owner = ?1, lease_until = ?2, attempts = attempts + 1, updated_at = ?3
+-- name: claim_job (one that is due beyond ?5 was queued while the clock was ahead: it is due)
+UPDATE jobs SET state = 'running', lease_owner = ?1, lease_until = ?2, updated_at = ?3,
+    attempts = attempts + CASE state WHEN 'queued' THEN 1 ELSE 0 END,
+    deaths = deaths + CASE state WHEN 'queued' THEN 0 ELSE 1 END
 WHERE (tenant_id, id) = (
     SELECT tenant_id, id FROM (
         SELECT * FROM (
@@ -31,27 +33,38 @@ WHERE (tenant_id, id) = (
             ORDER BY run_at, seq LIMIT 1
         ) wanted_queued
         UNION ALL
-        SELECT tenant_id, id, run_at, seq FROM jobs WHERE lane = ?4 AND state = 'running' AND lease_until < ?3
+        SELECT * FROM (
+            SELECT tenant_id, id, run_at, seq FROM jobs WHERE lane = ?4 AND state = 'queued' AND run_at > ?5
+            ORDER BY run_at, seq LIMIT 1
+        ) wanted_ahead
+        UNION ALL
+        SELECT tenant_id, id, run_at, seq FROM jobs
+        WHERE lane = ?4 AND state = 'running' AND (lease_until < ?3 OR lease_until > ?5)
     ) wanted_due
     ORDER BY run_at, seq LIMIT 1
 )
-RETURNING tenant_id, id, kind, payload, cursor, done, total, attempts
+RETURNING tenant_id, id, kind, payload, cursor, done, total, attempts, deaths
 
 -- name: claim_this_job (unless a worker has it)
-UPDATE jobs SET state = 'running', lease_owner = ?1, lease_until = ?2, attempts = attempts + 1, updated_at = ?3
+UPDATE jobs SET state = 'running', lease_owner = ?1, lease_until = ?2, updated_at = ?3,
+    attempts = attempts + CASE state WHEN 'queued' THEN 1 ELSE 0 END,
+    deaths = deaths + CASE state WHEN 'queued' THEN 0 ELSE 1 END
 WHERE tenant_id = ?4 AND id = ?5 AND (state = 'queued' OR (state = 'running' AND lease_until < ?3))
-RETURNING tenant_id, id, kind, payload, cursor, done, total, attempts
+RETURNING tenant_id, id, kind, payload, cursor, done, total, attempts, deaths
 
 -- name: jobs_under_way (of one kind, those that have a key)
 SELECT id, payload FROM jobs
 WHERE tenant_id = ? AND kind = ? AND dedup_key >= '' AND state IN ('queued', 'running') ORDER BY seq
 
--- name: next_job_at
-SELECT min(CASE state WHEN 'queued' THEN run_at ELSE lease_until END) FROM jobs
-WHERE lane = ? AND state IN ('queued', 'running')
+-- name: next_job_at (0 for one that is due beyond ?2)
+SELECT min(CASE WHEN due > ?2 THEN 0 ELSE due END) FROM (
+    SELECT CASE state WHEN 'queued' THEN run_at ELSE lease_until END AS due FROM jobs
+    WHERE lane = ?1 AND state IN ('queued', 'running')
+) wanted
 
 -- name: release_jobs
-UPDATE jobs SET state = 'queued', lease_owner = NULL, lease_until = NULL WHERE lane IN (0, 1, 2, 3) AND state = 'running'
+UPDATE jobs SET state = 'queued', attempts = attempts - 1, deaths = deaths + 1, lease_owner = NULL, lease_until = NULL
+WHERE lane IN (0, 1, 2, 3) AND state = 'running'
 
 -- name: give_back_jobs
 UPDATE jobs SET state = 'queued', attempts = attempts - 1, lease_owner = NULL, lease_until = NULL
@@ -79,7 +92,7 @@ UPDATE jobs SET state = CASE cancelling WHEN 1 THEN 'cancelled' ELSE 'queued' EN
 WHERE tenant_id = ? AND id = ? AND lease_owner = ? AND state = 'running' RETURNING state
 
 -- name: retry_job (that failed, and was not erased since; unless the same work waits already)
-UPDATE jobs SET state = 'queued', attempts = 0, error = NULL, cancelling = 0, run_at = ?1, updated_at = ?1
+UPDATE jobs SET state = 'queued', attempts = 0, deaths = 0, error = NULL, cancelling = 0, run_at = ?1, updated_at = ?1
 WHERE tenant_id = ?2 AND id = ?3 AND state = 'failed' AND error IS NOT NULL AND NOT EXISTS (
     SELECT 1 FROM jobs AS twin WHERE twin.tenant_id = ?2 AND twin.kind = jobs.kind AND twin.dedup_key = jobs.dedup_key
         AND twin.state IN ('queued', 'running')
