@@ -152,6 +152,79 @@ def test_a_superscript_after_a_number_is_its_exponent(make: Make) -> None:
     assert docx.read(make(f"<w:p>{body}</w:p>"), Limits()).text == "10^10 5th x12"
 
 
+M = "http://schemas.openxmlformats.org/officeDocument/2006/math"
+
+
+def m(name: str, *parts: str) -> str:
+    return f'<m:{name} xmlns:m="{M}">{"".join(parts)}</m:{name}>'
+
+
+def said(text: str) -> str:
+    return m("r", m("t", text))
+
+
+@pytest.mark.parametrize(
+    ("equation", "text"),
+    [
+        (m("f", m("num", said("1")), m("den", said("2"))), "1/2"),
+        (m("f", m("num", said("a+b")), m("den", said("2"))), "(a+b)/2"),
+        (m("sSup", m("e", said("x")), m("sup", said("n+1"))), "x^(n+1)"),
+        (m("sSub", m("e", said("x")), m("sub", said("i"))), "x_i"),
+        (m("rad", m("deg", said("3")), m("e", said("x"), said("+1"))), "3√(x+1)"),
+        (
+            m(
+                "nary",
+                m("naryPr", f'<m:chr xmlns:m="{M}" m:val="∑"/>'),
+                *(m("sub", said("i=1")), m("sup", said("n")), m("e", said("i"))),
+            ),
+            "∑_(i=1)^n i",
+        ),
+        (m("d", m("e", said("a")), m("e", said("b"))), "(a, b)"),
+    ],
+)  # fmt: skip
+def test_equations_are_linear_text(make: Make, equation: str, text: str) -> None:
+    body = f"<w:p><w:r><w:t>take </w:t></w:r>{m('oMath', equation)}<w:r><w:t> mg</w:t></w:r></w:p>"
+    assert docx.read(make(body), Limits()).text == f"take {text} mg"
+
+
+def test_boxes_and_choices_of_forms(make: Make) -> None:
+    def field(what: str, text: str) -> str:
+        return f"<w:p><w:r><w:fldChar><w:ffData>{what}</w:ffData></w:fldChar></w:r><w:r><w:t> {text}</w:t></w:r></w:p>"
+
+    def symbol(font: str, code: str) -> str:
+        return f'<w:p><w:r><w:sym w:font="{font}" w:char="{code}"/><w:t>x</w:t></w:r></w:p>'
+
+    entries = '<w:listEntry w:val="A+"/><w:listEntry w:val="B+"/>'
+    body = (
+        field('<w:checkBox><w:default w:val="0"/><w:checked/></w:checkBox>', "a")
+        + field('<w:checkBox><w:default w:val="1"/><w:checked w:val="0"/></w:checkBox>', "b")
+        + field('<w:checkBox><w:default w:val="1"/></w:checkBox>', "c")
+        + field(f'<w:ddList><w:result w:val="1"/>{entries}</w:ddList>', "d")
+        + field(f'<w:ddList><w:default w:val="9"/>{entries}</w:ddList>', "e")
+        + symbol("Wingdings", "F0FE")
+        + symbol("Wingdings", "F06F")
+        + symbol("Symbol", "F0FE")
+    )
+    lines = docx.read(make(body), Limits()).text.split("\n\n")
+    assert [line.strip() for line in lines] == ["[x] a", "[ ] b", "[x] c", "B+ d", "e", "[x]x", "[ ]x", "x"]
+
+
+def test_what_is_hidden_or_struck_out_is_left_out_and_counted(make: Make) -> None:
+    def run(text: str, more: str) -> str:
+        return f"<w:r><w:rPr>{more}</w:rPr><w:t>{text}</w:t></w:r>"
+
+    ways = ("<w:vanish/>", "<w:strike/>", "<w:dstrike/>", '<w:sz w:val="2"/>')
+    shown = run("e", '<w:vanish w:val="0"/>') + run("f", '<w:sz w:val="24"/>')
+    mark = "<w:p><w:pPr><w:rPr><w:vanish/></w:rPr></w:pPr><w:r><w:t>g</w:t></w:r></w:p>"
+    body = f"<w:p>{''.join(run('no', way) for way in ways)}{shown}</w:p>{mark}"
+    read = docx.read(make(body), Limits())
+    assert (read.text, read.notes) == ("ef\n\ng", ["4 parts are hidden or struck out, and left out"])
+    read = docx.read(make(body), Limits(hidden_text=True))
+    assert (read.text, read.notes) == ("nononono" + "ef\n\ng", [])
+    with pytest.raises(Unreadable, match="what it has is hidden or struck out"):
+        docx.read(make(f"<w:p>{run('no', ways[0])}</w:p>"), Limits())
+
+
 def test_notes_and_comments_follow_and_margins_come_once(make: Make) -> None:
     body = (
         '<w:p><w:r><w:t>Claim</w:t><w:footnoteReference w:id="2"/><w:commentReference w:id="0"/></w:r></w:p>'

@@ -56,7 +56,7 @@ def text(markup: str | bytes) -> str:
         ("<ol><li>a</li><li><p>b</p></li><li>c</li></ol>", "1. a\n\n2. b\n\n3. c"),
         (
             "2<sup>10</sup> 10<sup><a>-3</a>4</sup> 10 <sup>6</sup> 5<sup>th</sup> m<sup>2</sup> 1<sub>2</sub>3",
-            "2^10 10^-34 10 6 5th m2 123",
+            "2^10 10^-34 10 6 5th m^2 123",
         ),
         ("<ol start=12><li>a<li>b<li value='20'>c<li value=x>d</ol>", "12. a\n13. b\n20. c\n21. d"),
         ("<ol type=A start=2><li>a<ol type='i'><li>b<li>c</ol><li>d</ol>", "B. a\ni. b\nii. c\nC. d"),
@@ -71,6 +71,68 @@ def text(markup: str | bytes) -> str:
 )
 def test_what_is_seen(markup: str, expected: str) -> None:
     assert text(markup) == expected
+
+
+@pytest.mark.parametrize(
+    ("markup", "expected"),
+    [
+        ("<math><mfrac><mn>1</mn><mn>2</mn></mfrac></math> mg", "1/2 mg"),
+        ("<math><msup><mi>x</mi><mrow><mi>n</mi><mo>+</mo><mn>1</mn></mrow></msup></math>", "x^(n+1)"),
+        ("<math><msqrt><mn>16</mn></msqrt><mo>=</mo><mroot><mi>x</mi><mn>3</mn></mroot></math>", "√16=3√x"),
+        (
+            "<math><munderover><mo>&sum;</mo><mrow><mi>i</mi><mo>=</mo><mn>1</mn></mrow><mi>n</mi></munderover>"
+            "<mi>i</mi><mo>&lt;</mo><mn>9</mn></math>",
+            "∑_(i=1)^ni<9",
+        ),
+        ("<math><semantics><mi>x</mi><annotation>\\x</annotation></semantics></math>", "x"),
+        ("<math>never closed <mi>x</mi>", "never closed x"),
+        ("x<sup>2</sup> cm<sup>2</sup> (a)<sup>2</sup> words<sup>2</sup>", "x^2 cm^2 (a)^2 words2"),
+        (
+            "<input type=checkbox checked>a <input type=CHECKBOX>b <input type=radio checked>c",
+            "[x] a [ ] b [x] c",
+        ),
+        ("<input type=checkbox hidden>a<input type=hidden value=b><input value=c>", "a"),
+        ("<select><option>a<option selected>b &amp; c<option>d</select>", "b & c"),
+        ("<select><option value=selected>a</option><option>b</option></select>", "a"),
+        ("<select multiple><option selected>a<option>b<option selected>c</select>d", "a, c\nd"),
+    ],
+)
+def test_equations_and_forms(markup: str, expected: str) -> None:
+    assert text(markup) == expected
+
+
+@pytest.mark.parametrize(
+    ("markup", "expected", "hidden"),
+    [
+        ("a<div style='display:none'>no<div>no</div></div>b", "a\nb", 1),
+        ("a<b STYLE='color:red; Display : NONE !important'>no</b>b", "ab", 1),
+        ("a<span hidden>no</span><b style='visibility:hidden'>no</b><b style=opacity:0.0>no</b>b", "ab", 3),
+        ("a<del>no</del><s>no</s><b style='text-decoration: line-through red'>no</b><ins>b</ins>", "ab", 3),
+        ("<p style='font-size:0px'>no</p><p style='font-size:0.5em; opacity:.5'>a", "a", 1),
+        ("<td style='font-size:0'><i style='font-size:9px'>a</i></td>", "a", 0),
+        ("<p class=hidden data-x=hidden aria-hidden=true title=' hidden '>a</p>", "a", 0),
+        ("<p hidden=until-found>a</p><input hidden>b<br hidden>c", "a\n\nb\nc", 0),
+        ("<div hidden>never closed <div hidden>a</div>", "never closed\na", 0),
+        ("<body style='visibility:hidden'>a</body>", "a", 0),
+        ("a<span hidden> <i></i></span>b", "ab", 0),
+    ],
+)
+def test_what_is_hidden_or_struck_out_is_left_out_and_counted(
+    markup: str, expected: str, hidden: int
+) -> None:
+    read = document(markup)
+    notes = [note for note in read.notes if "hidden" in note]
+    assert (read.text, [note.split()[0] for note in notes]) == (expected, [str(hidden)] if hidden else [])
+    body = Body(Limits(hidden_text=True))
+    html.fill(body, markup.encode())
+    assert ("no" in body.document("").text.replace("never", "")) is bool(hidden and "no" in markup)
+
+
+def test_a_document_of_hidden_text_alone_has_none(tmp_path: Path) -> None:
+    path = tmp_path / "made.html"
+    path.write_text("<p hidden>a</p>")
+    with pytest.raises(Unreadable, match="what it has is hidden or struck out"):
+        html.read(path, Limits())
 
 
 @pytest.mark.parametrize(
@@ -229,12 +291,19 @@ LONG: list[tuple[int, Callable[[int], str]]] = [
     (30_000, lambda n: "<a " + " ".join(f"a{i}=1" for i in range(n)) + ">x</a>"),
     (100_000, lambda n: "&" * n),
     (500_000, lambda n: "&#" + "1" * n + "x"),
+    (4_000, lambda n: "".join(f"<x{i} hidden>" for i in range(n)) + "x"),
+    (2_000, lambda n: "<p style=font-size:0><i style=font-size:1px>x</i>" * n),
+    (2_000, lambda n: "<b style='font-size:0'>" * n + "font-size" + "</b>" * n),
+    (10_000, lambda n: "<math>" * n + "x" + "</math>" * n),
+    (10_000, lambda n: "<select><option>" * n + "x"),
+    (100_000, lambda n: "<i style='opacity:" + "0" * n + "x'>x"),
+    (20_000, lambda n: "<i style='" + "text-decoration:" * n + "'>x"),
 ]
 """Markup made to harm, of any length, and one that takes some milliseconds."""
 
 
 @pytest.mark.parametrize(("size", "markup"), LONG, ids=[markup(4)[:12] for _, markup in LONG])
-@pytest.mark.gate("<h1>", "<!--", "<a a0", "&&&")
+@pytest.mark.gate("<h1>", "<!--", "<a a0", "&&&", "<x0 hidden", "<math>")
 def test_no_markup_takes_more_than_its_length(size: int, markup: Callable[[int], str]) -> None:
     grows_in_proportion(text, markup, size)
 

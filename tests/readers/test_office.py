@@ -326,7 +326,7 @@ def test_a_locked_opendocument_says_so(zipped: Zipped) -> None:
         ),
         (
             r"{\rtf1 2{\super 10} = 10{\super 3}\super\b -\nosupersub 5{\super th} m{\super 2} 10\super0 6}",
-            "2^10 = 10^3-5th m2 106",
+            "2^10 = 10^3-5th m^2 106",
         ),
         (r"{\rtf1 {\upr{ansi}{\*\ud{uni}}}}}} after", "ansi"),
     ],

@@ -85,6 +85,27 @@ def test_form_fields_and_comments_are_text(make: Make) -> None:
     assert pdf.read(make([page(["Form"])], extra=notes), Limits()).text == "Form\n\ncity: Ghent\nlook here"
 
 
+def test_boxes_and_choices_of_forms(make: Make) -> None:
+    look = b"/AP<</N<</Yes 4 0 R/Off 4 0 R>>>>"
+    fields = (
+        b"/FT/Btn/T(smoker)/V/Yes/AS/Yes" + look,
+        b"/FT/Btn/T(a)/TU(Diabetic)/AS/Off" + look,
+        b"/FT/Ch/Ff 131072/T(blood)/V(B+)/Opt[(A+)(B+)]",
+        b"/FT/Btn/Ff 65536/T(push)",
+    )
+    text = pdf.read(make([page(["Form"])], fields=fields), Limits()).text
+    assert text == "Form\n\n[x] smoker\n[ ] Diabetic\nblood: B+"
+
+
+def test_invisible_text_is_left_out_unless_it_is_that_of_a_scan(make: Make) -> None:
+    unseen = b"BT 3 Tr /F 12 Tf 72 600 Td (Fee: 99) Tj ET"
+    path = make([page(["Fee: 10"]) + b" " + unseen])
+    read = pdf.read(path, Limits())
+    assert (read.text, read.notes) == ("Fee: 10", ["1 part is hidden or struck out, and left out"])
+    assert pdf.read(path, Limits(hidden_text=True)).text == "Fee: 10\nFee: 99"
+    assert pdf.read(make([unseen + b" " + IMAGE]), Limits()).text == "Fee: 99"
+
+
 def test_a_scan_says_that_it_is_one(make: Make) -> None:
     with pytest.raises(
         Unreadable, match=r"holds no text: its 2 pages are images \(scanned\); run OCR"

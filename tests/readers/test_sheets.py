@@ -217,14 +217,44 @@ def test_formulas_without_a_result_are_counted(zipped: Zipped) -> None:
     )
     hint = "open and save the file in a spreadsheet program"
     read = sheets.read(zipped(workbook(row(1, *formulas), row(1, word("A1", "x")))), Limits())
-    assert read.text == "S1\n\n42\n\nS2\n\nx"
-    assert read.notes == [f"formulas without a stored result, which are empty here: 4; {hint}"]
+    assert read.text == "S1\n\n42 | =A1>2 |  | =1+1 | =1+1\n\nS2\n\nx"
+    assert read.notes == [f"formulas without a stored result, told as formulas here: 4; {hint}"]
     unsolved = '<table:table-cell table:formula="of:=1+1"/>'
     solved = ods_cell("float", "2", "2").replace(
         "<table:table-cell", '<table:table-cell table:formula="of:=1+1"'
     )
     read = sheets.read(zipped(table(ods_row(solved, unsolved))), Limits())
-    assert read.notes == [f"formulas without a stored result, which are empty here: 1; {hint}"]
+    assert read.notes == [f"formulas without a stored result, told as formulas here: 1; {hint}"]
+
+
+def test_rows_with_only_a_formula_have_its_text(zipped: Zipped) -> None:
+    rows = (
+        row(1, cell("B1", "2")),
+        row(3, '<c r="A3"><f>B1&amp;"x"</f></c>'),
+        row(5, '<c r="D5"><f>B1*2</f></c>'),
+    )
+    read = sheets.read(zipped(workbook("".join(rows))), Limits())
+    assert read.text == 'S1\n\n| 2\n=B1&"x"\n|  |  | =B1*2'
+    formula = '<table:table-cell table:formula="of:=SUM([.A1:.B1])*[.C1]"/>'
+    read = sheets.read(zipped(table(ods_row(ods_cell("string", "x")) + ods_row(formula))), Limits())
+    assert read.text == "S\n\nx\n=SUM([.A1:B1])*C1"
+
+
+def test_hidden_rows_columns_and_sheets_are_left_out_and_counted(zipped: Zipped) -> None:
+    columns = '<cols><col min="2" max="3" hidden="1"/><col min="9" max="16384" hidden="true"/></cols>'
+    hidden = row(2, cell("A2", "98")).replace("<row", '<row hidden="1"')
+    empty = '<row r="3" hidden="1"/>'
+    members = workbook(
+        row(1, cell("A1", "1"), cell("C1", "97"), cell("D1", "2")) + hidden + empty, cell("A1", "96")
+    )
+    members["xl/worksheets/sheet1.xml"] = members["xl/worksheets/sheet1.xml"].replace(
+        "<sheetData", f"{columns}<sheetData"
+    )
+    members["xl/workbook.xml"] = members["xl/workbook.xml"].replace('name="S2"', 'name="S2" state="hidden"')
+    read = sheets.read(zipped(members), Limits())
+    assert (read.text, read.notes) == ("S1\n\n1 | 2", ["3 parts are hidden or struck out, and left out"])
+    read = sheets.read(zipped(members), Limits(hidden_text=True))
+    assert (read.text, read.notes) == ("S1\n\n1 |  | 97 | 2\n98\n\nS2\n\n96", [])
 
 
 def test_an_opendocument_spreadsheet_that_was_zipped_anew(zipped: Zipped) -> None:

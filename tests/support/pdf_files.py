@@ -31,8 +31,10 @@ def pdf_of(
     title: str = "",
     extra: bytes = b"",
     trailer: bytes = b"",
+    fields: Sequence[bytes] = (),
 ) -> bytes:
-    """A PDF of content streams; `bookmarks` are (title, page index); `extra` goes into the first page."""
+    """A PDF of content streams; `bookmarks` are (title, page index); `extra` goes into the first page, where
+    the widgets `fields` of a form are, too."""
     objects = {1: b"", 2: b"", 3: b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>"}
     pixels = zlib.compress(bytes(100))
     objects[4] = (
@@ -41,6 +43,11 @@ def pdf_of(
     )
     objects[5] = f"<</Title({title})>>".encode("latin-1")
     kids = []
+    widgets = b" ".join(b"%d 0 R" % number for number in range(6, 6 + len(fields)))
+    for number, field in enumerate(fields, 6):
+        objects[number] = b"<</Type/Annot/Subtype/Widget/Rect[0 0 9 9]%b>>" % field
+    if fields:
+        extra += b"/Annots[%b]" % widgets
     for index, content in enumerate(pages):
         at = max(objects) + 1
         objects[at] = b"<</Length %d>>stream\n%b\nendstream" % (len(content), content)
@@ -69,5 +76,5 @@ def pdf_of(
             root + 1,
             root + len(bookmarks),
         )
-    objects[1] = b"<</Type/Catalog/Pages 2 0 R/Outlines %d 0 R>>" % root
+    objects[1] = b"<</Type/Catalog/Pages 2 0 R/Outlines %d 0 R/AcroForm<</Fields[%b]>>>>" % (root, widgets)
     return written(dict(sorted(objects.items())), b"/Info 5 0 R" + trailer)

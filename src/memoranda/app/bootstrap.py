@@ -296,6 +296,7 @@ def _readers(config: Config) -> Readers:
         parts=settings.parts,
         unpacked_bytes=settings.unpacked_bytes,
         characters=settings.characters,
+        hidden_text=settings.hidden_text,
     )
     return Readers(settings.workers, limits)
 

@@ -153,7 +153,8 @@ class Files(Section, frozen=True, kw_only=True):
 
 class Readers(Section, frozen=True, kw_only=True):
     """The processes that read documents: how many, and what one file may cost them: seconds, bytes of memory
-    over an idle process, pages, parts of an archive, bytes unpacked, characters of text."""
+    over an idle process, pages, parts of an archive, bytes unpacked, characters of text. With `hidden_text` they read
+    what is hidden or struck out, too."""
 
     workers: Count = 2
     seconds: Seconds = 60.0
@@ -162,6 +163,7 @@ class Readers(Section, frozen=True, kw_only=True):
     parts: Count = 10_000
     unpacked_bytes: Count = 512 << 20
     characters: Count = 50_000_000
+    hidden_text: bool = False
 
 
 class Knowledge(Section, frozen=True, kw_only=True):

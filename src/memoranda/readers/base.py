@@ -27,6 +27,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     parts: int = 10_000
     unpacked_bytes: int = 512 << 20
     characters: int = 50_000_000
+    hidden_text: bool = False
+    """Whether text that a reader of the document does not see, or that is struck out, is read, too."""
 
 
 class Heading(msgspec.Struct, frozen=True):

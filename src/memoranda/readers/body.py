@@ -20,6 +20,9 @@ _CONTROLS = {code: None for code in range(32) if chr(code) not in "\t\n"} | {127
 _UNWANTED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\xad\ud800-\udfff\ufeff\ufffe\uffff]")
 _RETURN = re.compile(r"[\x85\u2028\u2029]")
 _RAISED = re.compile(r"[+\-−–]?\d")
+_BASE = re.compile(r"(?:\d|\)|(?<![^\W\d_])[^\W\d_]{1,2})\Z")
+"""What a power can follow: a number, a parenthesis, or a name of one or two letters, as x and cm; not a word, behind
+which the number is that of a note."""
 _MANY = re.compile(r"\n{3,}")
 
 
@@ -34,17 +37,20 @@ def tidy(text: str) -> str:
 
 
 def raised(text: str, before: str) -> str:
-    """Return a superscript with `^` before it if it is a number and follows one: "10^6" is not 106."""
-    return f"^{text}" if before[-1:].isdecimal() and _RAISED.match(text) else text
+    """Return a superscript with `^` before it if it is a number and follows what can have a power: "10^6" is not 106,
+    nor is "x^2" x2."""
+    return f"^{text}" if _RAISED.match(text) and _BASE.search(before[-4:]) else text
 
 
 class Body:
-    """Collects a document. Raises `Unreadable` if it has more text or pages than `limits` allow."""
+    """Collects a document. Raises `Unreadable` if it has more text or pages than `limits` allow. `hidden` counts the
+    parts that are left out, since a reader does not see them or they are struck out."""
 
     def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.hidden = 0
         self.headings: list[Heading] = []
         self.notes: list[str] = []
-        self._limits = limits
         self._parts: list[str] = []
         self._pages: list[Page] = []
         self._size = 0
@@ -53,8 +59,8 @@ class Body:
 
     def page(self, number: int) -> None:
         """Begin page (slide, sheet) `number` with the next block."""
-        if number > self._limits.pages:
-            raise too_many_pages(self._limits.pages)
+        if number > self.limits.pages:
+            raise too_many_pages(self.limits.pages)
         self._waiting.append(number)
         self._gap = PARAGRAPH
 
@@ -76,8 +82,8 @@ class Body:
         self._size += len(text)
         self._gap = gap
         self._turn(start)
-        if self._size > self._limits.characters:
-            most = self._limits.characters
+        if self._size > self.limits.characters:
+            most = self.limits.characters
             raise Unreadable("invalid_file", f"holds more than {most:,} characters of text; split it")
         return start
 
@@ -108,7 +114,11 @@ class Body:
     def document(self, media_type: str, title: str | None = None) -> Document:
         """Return the finished document. Raises `Unreadable` if it has no text."""
         if not self._parts:
-            raise Unreadable("invalid_file", "holds no text")
+            why = "; what it has is hidden or struck out (readers.hidden_text)" if self.hidden else ""
+            raise Unreadable("invalid_file", f"holds no text{why}")
+        if self.hidden:
+            parts = "1 part is" if self.hidden == 1 else f"{self.hidden:,} parts are"
+            self.notes.append(f"{parts} hidden or struck out, and left out")
         self._turn(self._size)
         return Document(
             text="".join(self._parts),

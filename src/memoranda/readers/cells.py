@@ -16,6 +16,7 @@ _TOKEN = re.compile(
 )
 _NO_LITERALS = re.compile(r"[a-zA-Z@\"\[]")
 """Signs of formats for dates and text, and of damaged ones."""
+MOST_FORMULAS = 100_000
 _ROWS, _COLUMNS, _FORMATS = 1 << 20, 1 << 14, 1 << 30
 
 
@@ -69,13 +70,23 @@ class Cells:
 
 class Sheet(msgspec.Struct):
     """What calamine does not say of a sheet: how its cells are shown, comments and other text beside the cells, how
-    many formulas have no stored result, and how many places its rows and columns have up to the last cell, 0 if
-    unknown."""
+    many formulas have no stored result, how many places its rows and columns have up to the last cell, 0 if unknown,
+    and which rows and columns, from 0, are hidden."""
 
     cells: Cells = msgspec.field(default_factory=Cells)
     lines: list[str] = []
     unsolved: int = 0
     places: int = 0
+    hidden_rows: set[int] = msgspec.field(default_factory=set)
+    hidden_columns: list[range] = []
+    formulas: dict[int, dict[int, str]] = {}
+    """Formulas without a stored result, by row and column from 0."""
+
+    def add_formula(self, row: int, column: int, text: str) -> None:
+        """Note a formula that has no stored result; of a hundred thousand its text."""
+        self.unsolved += 1
+        if text and self.unsolved <= MOST_FORMULAS and 0 <= row < _ROWS and 0 <= column < _COLUMNS:
+            self.formulas.setdefault(row, {})[column] = f"={text}"
 
 
 def comment(place: str, author: str, text: str) -> str:

@@ -17,6 +17,7 @@ from memoranda.readers import office
 from memoranda.readers.archive import Archive
 from memoranda.readers.base import Document, Limits, Unreadable
 from memoranda.readers.body import LINE, PARAGRAPH, Body, raised
+from memoranda.readers.equations import linear
 from memoranda.readers.grid import Cell, Grid
 from memoranda.readers.numbering import Numbering
 from memoranda.readers.xml import Element, attribute, forget, parse, walk
@@ -28,9 +29,22 @@ BODY_TEXT = 9
 
 _EVENTS = ("p", "tbl", "tr", "tc", "txbxContent", "Fallback", "moveFrom", "rt")
 _NOTES = ("footnoteReference", "endnoteReference", "commentReference")
+_UNSEEN = ("vanish", "webHidden", "strike", "dstrike", "sz")
+_FIELDS = ("checkBox", "ddList")
 _SAYING = tuple(
-    f"{{*}}{name}" for name in ("t", "vertAlign", "tab", "ptab", "br", "cr", "noBreakHyphen", "sym", *_NOTES)
+    f"{{*}}{name}"
+    for name in (
+        *("t", "vertAlign", "tab", "ptab", "br", "cr", "noBreakHyphen", "sym", "oMath"),
+        *(*_UNSEEN, *_FIELDS, *_NOTES),
+    )
 )
+_TINY = 4
+"""Half points: smaller text is not to be seen."""
+_BOXES = dict.fromkeys((82, 83, 84, 120, 253, 254), "[x]") | dict.fromkeys(
+    (0x30, 0x6F, 0x71, 0x72, 0x75, 0xA3, 0xA8), "[ ]"
+)
+"""Boxes of the fonts Wingdings and Wingdings 2, by the last byte of their code: with a cross or a tick, and empty."""
+_TICKS = {0xFC: "✓", 0xFB: "✗", 0x50: "✓", 0x4F: "✗"}
 _FIXED = {"ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 _HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)
 
@@ -66,16 +80,17 @@ def read(path: Path, limits: Limits) -> Document:
         parts = _named(archive, links)
         styles = _styles(archive, parts.get("styles", ""))
         numbering = Numbering(archive, parts.get("numbering", ""))
-        asides = _asides(archive, parts, styles)
+        asides = _asides(archive, parts, limits.hidden_text)
         body = Body(limits)
         if any(kind == "aFChunk" for kind, _ in links.values()):
             body.notes.append("files that are embedded as a part of the text are left out")
         title = ""
+        flow = Flow(body, styles, numbering, asides)
         with archive.open(main) as file:
-            for block in Flow(styles, numbering, asides).blocks(file, main):
+            for block in flow.blocks(file, main):
                 title = title or (block.text if block.is_title else "")
                 _add(body, block)
-        for text in _margins(archive, links, styles):
+        for text in _margins(body, archive, links, styles):
             body.add(text)
         body.add("\n".join(office.drawn(archive, links)))
         return body.document(MEDIA_TYPE, office.title(archive) or title)
@@ -87,7 +102,7 @@ def _flat(path: Path, limits: Limits) -> Document:
         raise Unreadable("invalid_file", f"is larger than {limits.unpacked_bytes >> 20:,} MB")
     body = Body(limits)
     with path.open("rb") as file:
-        for block in Flow({}, None, {}).blocks(file, "the document"):
+        for block in Flow(body, {}, None, {}).blocks(file, "the document"):
             _add(body, block)
     return body.document(FLAT)
 
@@ -100,9 +115,12 @@ def _add(body: Body, block: Block) -> None:
 
 
 class Flow:
-    """The blocks of one part, in reading order."""
+    """The blocks of one part of the document `body`, in reading order."""
 
-    def __init__(self, styles: dict[str, Style], numbering: Numbering | None, asides: dict[str, str]) -> None:
+    def __init__(
+        self, body: Body, styles: dict[str, Style], numbering: Numbering | None, asides: dict[str, str]
+    ) -> None:
+        self._body = body
         self._styles = styles
         self._numbering = numbering
         self._asides = asides
@@ -170,7 +188,8 @@ class Flow:
         (self._open[-1] if self._open else self._done).extend(blocks)
 
     def _paragraph(self, element: Element) -> None:
-        text, marks = _text(element)
+        text, marks, hidden = _text(element, self._body.limits.hidden_text)
+        self._body.hidden += hidden
         properties = element.find("{*}pPr")
         block = self._styled(text, properties) if text.strip() else None
         after = [Block(self._asides[mark], line=True) for mark in marks if mark in self._asides]
@@ -213,15 +232,22 @@ def _cell(blocks: list[Block], properties: Element) -> Cell:
     return Cell(paragraphs, _number(office.value(properties.find("{*}gridSpan")), 1), rows)
 
 
-def _text(paragraph: Element) -> tuple[str, list[str]]:
-    """Return the text of a paragraph, and the marks of its notes and comments, as `footnote:3`."""
+def _text(paragraph: Element, hidden_text: bool) -> tuple[str, list[str], int]:
+    """Return the text of a paragraph, the marks of its notes and comments, as `footnote:3`, and how many runs are left
+    out, as they are not to be seen or struck out."""
     parts: list[str] = []
     marks: list[str] = []
     run: Element = None
+    unseen: Element = None
+    hidden = 0
     was_raised = False
     for element in paragraph.iter(*_SAYING):
         kind = element.tag.rpartition("}")[2]
-        if kind == "t":
+        if kind == "t" and element.tag.partition("}")[0].endswith("/math"):
+            continue  # its equation has it
+        if kind == "t" and unseen is not None and element.getparent() is unseen:
+            hidden += bool(element.text)
+        elif kind == "t":
             text, is_raised = element.text or "", run is not None and element.getparent() is run
             parts.append(raised(text, parts[-1]) if is_raised and not was_raised and parts else text)
             was_raised = is_raised
@@ -233,15 +259,46 @@ def _text(paragraph: Element) -> tuple[str, list[str]]:
             if element.getparent().tag.endswith("}r"):
                 parts.append("\t")
         elif kind == "sym":
-            parts.append(_symbol(attribute(element, "char")))
+            parts.append(_symbol(attribute(element, "char"), attribute(element, "font")))
+        elif kind == "oMath":
+            parts.append(linear(element))
+        elif kind in _UNSEEN:
+            if not hidden_text and _hides(kind, element):
+                unseen = element.getparent().getparent()
+        elif kind in _FIELDS:
+            parts.append(_field(kind, element))
         else:
             marks.append(f"{kind.removesuffix('Reference')}:{attribute(element, 'id')}")
-    return "".join(parts), marks
+    return "".join(parts), marks, hidden
 
 
-def _symbol(code: str) -> str:
-    """Return a character of a symbol font; those in the private area have no meaning outside it."""
+def _hides(kind: str, element: Element) -> bool:
+    """Return True if a property of a run hides it, or strikes it out."""
+    value = office.value(element)
+    if kind == "sz":
+        return 0 < _number(value, 0) <= _TINY
+    return value.lower() not in ("0", "false", "off")
+
+
+def _field(kind: str, element: Element) -> str:
+    """Return the box of a form, `[x]` or `[ ]`, or the choice of a list."""
+    if kind == "checkBox":
+        checked = element.find("{*}checked")
+        box = element.find("{*}default") if checked is None else checked
+        return "[ ]" if box is None or office.value(box).lower() in ("0", "false", "off") else "[x]"
+    entries = [office.value(entry) for entry in element.iter("{*}listEntry")]
+    at = _number(
+        office.value(element.find("{*}result")), _number(office.value(element.find("{*}default")), 0)
+    )
+    return entries[at] if 0 <= at < len(entries) else ""
+
+
+def _symbol(code: str, font: str) -> str:
+    """Return a character of a symbol font: boxes and ticks of Wingdings; others in the private area have no meaning
+    outside it."""
     number = _number(code, 0, 16)
+    if font.casefold().startswith("wingdings") and (named := number & 0xFF) in _BOXES | _TICKS:
+        return (_BOXES | _TICKS)[named]
     return "" if 0xE000 <= number <= 0xF8FF or not 32 <= number < 0x110000 else chr(number)
 
 
@@ -297,7 +354,7 @@ def _inherited(name: str, styles: dict[str, Style]) -> Style:
     return style
 
 
-def _asides(archive: Archive, parts: dict[str, str], styles: dict[str, Style]) -> dict[str, str]:
+def _asides(archive: Archive, parts: dict[str, str], hidden_text: bool) -> dict[str, str]:
     """Return the text of every footnote, endnote and comment, by its mark."""
     texts = {}
     for kind in ("footnote", "endnote", "comment"):
@@ -305,7 +362,7 @@ def _asides(archive: Archive, parts: dict[str, str], styles: dict[str, Style]) -
         if not part:
             continue
         for note in parse(archive, part).iter(f"{{*}}{kind}"):
-            paragraphs = (_text(paragraph)[0].strip() for paragraph in note.iter("{*}p"))
+            paragraphs = (_text(paragraph, hidden_text)[0].strip() for paragraph in note.iter("{*}p"))
             words = " ".join(filter(None, paragraphs))
             author = attribute(note, "author") if kind == "comment" else ""
             if words:
@@ -313,14 +370,16 @@ def _asides(archive: Archive, parts: dict[str, str], styles: dict[str, Style]) -
     return texts
 
 
-def _margins(archive: Archive, links: dict[str, tuple[str, str]], styles: dict[str, Style]) -> list[str]:
+def _margins(
+    body: Body, archive: Archive, links: dict[str, tuple[str, str]], styles: dict[str, Style]
+) -> list[str]:
     """Return the texts of headers and footers, each once, without those of page numbers alone."""
     texts: list[str] = []
     for kind, target in links.values():
         if kind not in ("header", "footer") or target not in archive:
             continue
         with archive.open(target) as file:
-            blocks = list(Flow(styles, None, {}).blocks(file, target))
+            blocks = list(Flow(body, styles, None, {}).blocks(file, target))
         text = "\n".join(block.text for block in blocks)
         if text not in texts and any(character.isalpha() for character in text):
             texts.append(text)

@@ -7,7 +7,7 @@ busy for minutes. Text, lines, headings and tables need only the tags in their o
 from __future__ import annotations
 
 import re
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from html import unescape
 from pathlib import Path
 
@@ -15,10 +15,11 @@ import msgspec
 
 from memoranda.readers.base import Document, Limits, Unreadable
 from memoranda.readers.body import Body, raised, tidy
+from memoranda.readers.equations import linear
 from memoranda.readers.html_tables import Block, Tables
 from memoranda.readers.numerals import numeral
 from memoranda.readers.plain import clean
-from memoranda.readers.xml import whole_number
+from memoranda.readers.xml import fragment, whole_number
 from memoranda.text.decoding import NotText, decoded
 
 MEDIA_TYPE = "text/html"
@@ -38,12 +39,43 @@ _ATTRIBUTES = {
     name: re.compile(rf"[\s\"'/]{name}\s*=\s*[\"']?\s*([^\s\"'>]*)", re.IGNORECASE)
     for name in ("colspan", "rowspan", "start", "value", "type")
 }
+_PAIR = re.compile(
+    r"(?P<name>[^\s\"'<>/=]++)(?:\s*+=\s*+(?:\"(?P<double>[^\"]*+)\"?|'(?P<single>[^']*+)'?|(?P<bare>[^\s>]++)))?+"
+)
+_NOTHING = re.compile(r"(?:0++(?:\.0*+)?|\.0++)(?:[a-z%]+)?")
+"""A size or an opacity of zero, in any unit."""
+_NAMED = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);|#)\w+;")
 _XHTML = re.compile(r"\s*<\?xml|<html[^>]+xmlns\s*=", re.IGNORECASE)
 
 _RAW = {"script", "style", "xmp", "iframe", "noembed", "noframes", "title", "textarea"}
 """Elements that contain no tags but their own end tag."""
 _ENDS = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in _RAW}
 _UNSEEN = {"nav", "template", "noscript", "svg", "datalist", "annotation", "audio", "video", "canvas"}
+_STRUCK = {"del", "s", "strike"}
+_EMPTY = {
+    *(
+        "area",
+        "base",
+        "br",
+        "col",
+        "embed",
+        "hr",
+        "img",
+        "input",
+        "link",
+        "meta",
+        "param",
+        "source",
+        "track",
+        "wbr",
+    )
+}
+"""Elements that have no content, and no end tag."""
+_WHOLE = {"html", "body", "head"}
+"""Elements that scripts make visible: a document is not hidden."""
+MOST_UNCLOSED = 20
+"""The most names of hidden elements whose end is looked for in vain."""
+LONGEST_EQUATION = 100_000
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _LISTS = {"ul", "ol", "menu", "dir"}
 _WIDE = {
@@ -86,6 +118,7 @@ def read(path: Path, limits: Limits) -> Document:
     title = fill(body, data)
     if body.empty:
         body.notes.clear()
+        body.hidden = 0
         fill(body, data, unseen=_UNSEEN - {"nav", "noscript"})
     return body.document(
         MEDIA_TYPE, title or next((heading.text for heading in body.headings if heading.level == 1), None)
@@ -123,7 +156,10 @@ class Flow:
         self.title = ""
         self._text = text
         self._xml = _XHTML.search(text[:2_000]) is not None
+        self._body = body
         self._unseen = set(unseen)
+        self._unclosed: set[str] = set()
+        self._sized = False  # a size of zero was for elements inside that have their own
         self._endless: set[str] = set()
         self._runs: list[str] = []
         self._broken: list[str] = []
@@ -177,7 +213,9 @@ class Flow:
         if name in _RAW:
             return at if empty else self._raw(name, at)
         if name in self._unseen and not empty:
-            return self._past(name, at)
+            return self._past(name, at) or at
+        if not empty and (after := self._special(name, token[0], at)):
+            return after
         self._open(name, token[0])
         if empty:
             self._close(name)
@@ -214,9 +252,40 @@ class Flow:
             self._endless.add(name)
         return match.start() if match else None
 
-    def _past(self, name: str, at: int) -> int:
+    def _special(self, name: str, tag: str, at: int) -> int | None:
+        """Return the position after an element that is not read by its tags: one that is hidden or struck out, an
+        equation, a list of choices."""
+        if name in ("math", "select"):
+            end = self._past(name, at)
+            if end is not None and name == "select":
+                self._boundary(name)
+                self._runs.append(_chosen(self._text[at:end], multiple="multiple" in _pairs(tag)))
+                self._boundary(name)
+            elif end is not None and (words := _equation(self._text[at:end])):
+                self._runs.append(words)
+            else:
+                self._unclosed.add(name)
+                return None
+            return end
+        if self._body.limits.hidden_text or name in _EMPTY or name in _WHOLE:
+            return None
+        unseen = name in _STRUCK or _is_hidden(tag)
+        size = not unseen and not self._sized and _has_no_size(tag)
+        end = self._past(name, at) if unseen or size else None
+        if end is None:
+            return None
+        if size and "font-size" in self._text[at:end].lower():
+            self._sized = True
+            return None
+        self._body.hidden += bool(_TOKEN.sub("", self._text[at:end]).strip())
+        self._boundary(name)
+        return end
+
+    def _past(self, name: str, at: int) -> int | None:
         """Return the position after an element that is not shown. One that is never closed hides nothing, nor do others
-        of its name."""
+        of its name; then it is None."""
+        if name in self._unclosed or len(self._unclosed) >= MOST_UNCLOSED:
+            return None
         depth, here = 1, at
         while token := _TOKEN.search(self._text, here):
             here = token.end()
@@ -229,8 +298,8 @@ class Flow:
                     return here
             elif inner in _RAW and not token["close"] and not self._is_empty(here):
                 here = self._end_of(inner, here) or here
-        self._unseen.discard(name)
-        return at
+        self._unclosed.add(name)
+        return None
 
     def _skip(self, token: re.Match[str]) -> int:
         """Return the position after a comment or a declaration that is not shown."""
@@ -243,6 +312,8 @@ class Flow:
         self._raised = self._raised or name == "sup"
         if name == "br":
             self._line()
+        elif name == "input":
+            self._runs.append(_box(tag))
         elif name in _HEADINGS:
             self._end_block(wide=True)
             self._level, self._mark = _HEADINGS[name], ""
@@ -343,6 +414,74 @@ class Flow:
         """End the open cell, and with `row` its row."""
         self._end_block(wide=self._tables.in_cell)
         self._tables.end_cell(row)
+
+
+def _pairs(tag: str) -> dict[str, str]:
+    """Return the attributes of a tag, by their names in lower case; of equal names the first counts."""
+    pairs: dict[str, str] = {}
+    for match in _PAIR.finditer(tag, 1):
+        value = match["double"] or match["single"] or match["bare"] or ""
+        pairs.setdefault(match["name"].lower(), plain_words(value))
+    return pairs
+
+
+def _style(pairs: Mapping[str, str]) -> dict[str, str]:
+    """Return the declarations of a `style` attribute, in lower case."""
+    declarations = (part.partition(":") for part in pairs.get("style", "").lower().split(";"))
+    return {name.strip(): value.partition("!")[0].strip() for name, _, value in declarations}
+
+
+def _is_hidden(tag: str) -> bool:
+    """Return True if a tag says that its element is not shown, or struck out. Style sheets are not read."""
+    lower = tag.lower()
+    if "hidden" not in lower and "style" not in lower:
+        return False
+    pairs = _pairs(tag)
+    style = _style(pairs)
+    return (
+        ("hidden" in pairs and pairs["hidden"].lower() != "until-found")
+        or style.get("display") == "none"
+        or style.get("visibility") in ("hidden", "collapse")
+        or _NOTHING.fullmatch(style.get("opacity", "")) is not None
+        or "line-through"
+        in (style.get("text-decoration", "") + style.get("text-decoration-line", "")).split()
+    )
+
+
+def _has_no_size(tag: str) -> bool:
+    """Return True if the letters of an element have no size, but for those of elements in it that have their own."""
+    return "font-size" in tag.lower() and bool(_NOTHING.fullmatch(_style(_pairs(tag)).get("font-size", "")))
+
+
+def _box(tag: str) -> str:
+    """Return the box or button of a form: `[x]` or `[ ]`; empty for other inputs, and for those that are hidden."""
+    pairs = _pairs(tag)
+    if pairs.get("type", "").lower() not in ("checkbox", "radio") or _is_hidden(tag):
+        return ""
+    return " [x] " if "checked" in pairs else " [ ] "
+
+
+def _chosen(markup: str, *, multiple: bool) -> str:
+    """Return the options of a list that are chosen: of one without a choice the first, as it is shown."""
+    chosen: list[str] = []
+    first = ""
+    for token in _TOKEN.finditer(markup):
+        if token["name"] and token["name"].lower() == "option" and not token["close"]:
+            end = markup.find("<", token.end())
+            words = " ".join(plain_words(markup[token.end() : end if end >= 0 else len(markup)]).split())
+            first = first or words
+            if "selected" in token[0].lower() and "selected" in _pairs(token[0]):
+                chosen.append(words)
+    return ", ".join(filter(None, chosen)) or ("" if multiple else first)
+
+
+def _equation(markup: str) -> str:
+    """Return the content of a `math` element as linear text; empty if it cannot be read."""
+    if len(markup) > LONGEST_EQUATION:
+        return ""
+    inner = _NAMED.sub(lambda match: unescape(match[0]), markup.rpartition("</")[0])
+    root = fragment(f"<math>{inner}</math>")
+    return "" if root is None else linear(root)
 
 
 def _attribute(tag: str, name: str) -> str:

@@ -22,6 +22,9 @@ _MOST_COLUMNS = 1 << 14
 _MOST_CELLS = 1 << 22
 """The most cells that one repeated row is noted for."""
 
+_REFERENCE = re.compile(r"\[\.([^\]\[.:]+)\]|(?<=:)\.")
+"""A cell of the same sheet in a formula: [.B2]."""
+
 
 def sheets(archive: Archive) -> dict[str, Sheet]:
     """Return the sheets by name. Raises `Unreadable` for a locked file, and for XML on which calamine would not end."""
@@ -58,7 +61,8 @@ class Table:
             if text := _shown(cell):
                 shown.update(dict.fromkeys(range(column, min(column + times, _MOST_COLUMNS)), text))
             if cell.get(_TABLE + "formula") and not cell.get(_OFFICE + "value-type"):
-                self.sheet.unsolved += 1
+                text = cell.get(_TABLE + "formula").partition("=")[2]
+                self.sheet.add_formula(self._row, column, _REFERENCE.sub(r"\1", text))
             for note in cell.iterchildren(_OFFICE + "annotation"):
                 self._comment(note, place(self._row, column))
             column += times

@@ -10,6 +10,9 @@ import ctypes
 import importlib
 import logging
 import re
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +43,8 @@ _NUMBER = re.compile(rf"[ \t]*({_FIGURES}[ \t]+)?", re.IGNORECASE)
 """Numbers before the text of a heading: 1.2, B.1, IV."""
 _PROGRAM = re.compile(r"^Microsoft (?:Word|PowerPoint|Excel) - ")
 _QUIET_ANNOTATIONS = {raw.FPDF_ANNOT_LINK, raw.FPDF_ANNOT_POPUP}
+_BOXES = (raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON)
+_CHOICES = (raw.FPDF_FORMFIELD_COMBOBOX, raw.FPDF_FORMFIELD_LISTBOX)
 _Outline = dict[int, list[tuple[int, str]]]
 
 logging.getLogger("pypdfium2").setLevel(logging.ERROR)
@@ -62,6 +67,7 @@ class _Reading:
     def __init__(self, path: Path, pdf: Any, limits: Limits) -> None:
         self.path = path
         self.pdf = pdf
+        self.forms = _forms(pdf)
         self.body = Body(limits)
         self.limits = limits
         self.images = 0
@@ -79,6 +85,7 @@ class _Reading:
                 if index and index % REOPEN_PAGES == 0:
                     self.pdf.close()
                     self.pdf = pdfium.PdfDocument(self.path)
+                    self.forms = _forms(self.pdf)
                 self._page(index, outline.get(index, []))
         finally:
             self.pdf.close()
@@ -92,12 +99,13 @@ class _Reading:
             self.damaged.append(index + 1)
             return
         try:
-            text = page_text(page)
+            text, hidden = (page_text(page), 0) if self.limits.hidden_text else _seen_text(page)
+            self.body.hidden += hidden
             if not text or text.isspace():
                 self.empty += 1
                 self.images += _holds_image(page)
                 text = ""
-            notes = _annotations(page)
+            notes = _annotations(page, self.forms)
         finally:
             raw.FPDF_ClosePage(page)
         text = tidy(_joined(text)).strip("\n ")
@@ -144,11 +152,50 @@ def page_text(page: Any) -> str:
         count = raw.FPDFText_CountChars(text_page)
         if count <= 0:
             return ""
-        units = (ctypes.c_ushort * (2 * count + 2))()
-        written = raw.FPDFText_GetText(text_page, 0, count, units)
-        return bytes(memoryview(units)[: max(0, written - 1)]).decode("utf-16-le", "ignore")
+        return _piece(text_page, 0, count)
     finally:
         raw.FPDFText_ClosePage(text_page)
+
+
+def _seen_text(page: Any) -> tuple[str, int]:
+    """Return `page_text` without the text that is drawn invisibly, and how many pieces that is. Invisible text on a
+    page with an image is what OCR found in it, and is kept."""
+    if not _holds(page, _is_invisible) or _holds_image(page):
+        return page_text(page), 0
+    text_page = raw.FPDFText_LoadPage(page)
+    if not text_page:
+        return "", 0
+    try:
+        pieces: list[str] = []
+        hidden, start = 0, 0
+        count = max(0, raw.FPDFText_CountChars(text_page))
+        unseen = [_is_invisible(raw.FPDFText_GetTextObject(text_page, index)) for index in range(count)]
+        for at in range(1, count + 1):
+            if at == count or unseen[at] != unseen[start]:
+                if unseen[start]:
+                    hidden += 1
+                else:
+                    pieces.append(_piece(text_page, start, at - start))
+                start = at
+        return "".join(pieces), hidden
+    finally:
+        raw.FPDFText_ClosePage(text_page)
+
+
+def _piece(text_page: Any, start: int, count: int) -> str:
+    """Return `count` characters of a page."""
+    units = (ctypes.c_ushort * (2 * count + 2))()
+    written = raw.FPDFText_GetText(text_page, start, count, units)
+    return bytes(memoryview(units)[: max(0, written - 1)]).decode("utf-16-le", "ignore")
+
+
+def _is_invisible(thing: Any) -> bool:
+    """Return True for text that is neither filled nor stroked: its rendering mode is 3."""
+    return bool(
+        thing
+        and raw.FPDFPageObj_GetType(thing) == raw.FPDF_PAGEOBJ_TEXT
+        and raw.FPDFTextObj_GetTextRenderMode(thing) == raw.FPDF_TEXTRENDERMODE_INVISIBLE
+    )
 
 
 def _joined(text: str) -> str:
@@ -168,21 +215,30 @@ def _joined(text: str) -> str:
 
 
 def _holds_image(page: Any) -> bool:
-    """Return True if an image is among the page's objects, or among those of a form on it."""
+    return _holds(page, lambda thing: raw.FPDFPageObj_GetType(thing) == raw.FPDF_PAGEOBJ_IMAGE)
+
+
+def _holds(page: Any, wanted: Callable[[Any], bool]) -> bool:
+    """Return True if such a thing is among the page's objects, or among those of a form on it."""
     for index in range(min(raw.FPDFPage_CountObjects(page), MOST_OBJECTS)):
         thing = raw.FPDFPage_GetObject(page, index)
-        kind = raw.FPDFPageObj_GetType(thing)
-        if kind == raw.FPDF_PAGEOBJ_IMAGE:
+        if wanted(thing):
             return True
-        if kind == raw.FPDF_PAGEOBJ_FORM:
+        if raw.FPDFPageObj_GetType(thing) == raw.FPDF_PAGEOBJ_FORM:
             inner = range(min(raw.FPDFFormObj_CountObjects(thing), MOST_OBJECTS))
-            kinds = (raw.FPDFPageObj_GetType(raw.FPDFFormObj_GetObject(thing, i)) for i in inner)
-            if raw.FPDF_PAGEOBJ_IMAGE in kinds:
+            if any(wanted(raw.FPDFFormObj_GetObject(thing, i)) for i in inner):
                 return True
     return False
 
 
-def _annotations(page: Any) -> list[str]:
+def _forms(pdf: Any) -> Any:
+    """Return what PDFium needs to read the fields of a form; None without any."""
+    with suppress(pdfium.PdfiumError):  # then only their texts are read
+        pdf.init_forms()
+    return pdf.formenv
+
+
+def _annotations(page: Any, forms: Any) -> list[str]:
     """Return the annotations of a page: values of form fields as `name: value`, comments and stamps."""
     texts = []
     for index in range(min(raw.FPDFPage_GetAnnotCount(page), MOST_OBJECTS)):
@@ -191,28 +247,51 @@ def _annotations(page: Any) -> list[str]:
             continue
         kind = raw.FPDFAnnot_GetSubtype(annotation)
         if kind == raw.FPDF_ANNOT_WIDGET:
-            texts.append(_field(annotation))
+            texts.append(_field(annotation, forms))
         elif kind not in _QUIET_ANNOTATIONS:
             texts.append(_value(annotation, b"Contents"))
         raw.FPDFPage_CloseAnnot(annotation)
     return [words for words in texts if words]
 
 
-def _field(annotation: Any) -> str:
-    if raw.FPDFAnnot_GetValueType(annotation, b"V") != raw.FPDF_OBJECT_STRING:
-        return ""
-    value = _value(annotation, b"V")
+def _field(annotation: Any, forms: Any) -> str:
+    """Return a field of a form: `name: value`, or a box and its name, `[x] name`; of a group of buttons with the value
+    that each stands for."""
     name = _value(annotation, b"TU") or _value(annotation, b"T")
+    kind = raw.FPDFAnnot_GetFormFieldType(forms, annotation) if forms else -1
+    if kind in _BOXES:
+        name = name or _of_field(raw.FPDFAnnot_GetFormFieldName, annotation, forms)
+        box = "[ ]" if _value(annotation, b"AS") in ("", "Off") else "[x]"
+        value = _of_field(raw.FPDFAnnot_GetFormFieldExportValue, annotation, forms)
+        told = f": {value}" if value and kind == raw.FPDF_FORMFIELD_RADIOBUTTON else ""
+        return f"{box} {name}{told}"
+    if kind in _CHOICES:
+        value = _of_field(raw.FPDFAnnot_GetFormFieldValue, annotation, forms)
+        name = name or _of_field(raw.FPDFAnnot_GetFormFieldName, annotation, forms)
+    elif raw.FPDFAnnot_GetValueType(annotation, b"V") != raw.FPDF_OBJECT_STRING:
+        return ""
+    else:
+        value = _value(annotation, b"V")
     return f"{name}: {value}" if name and value else value
 
 
 def _value(annotation: Any, key: bytes) -> str:
     """Return a string of the annotation's dictionary."""
-    size = raw.FPDFAnnot_GetStringValue(annotation, key, None, 0)
+    return _string(partial(raw.FPDFAnnot_GetStringValue, annotation, key))
+
+
+def _of_field(function: Any, annotation: Any, forms: Any) -> str:
+    """Return what a function says of the field that the annotation belongs to."""
+    return _string(partial(function, forms, annotation))
+
+
+def _string(function: Callable[[Any, int], int]) -> str:
+    """Return the text that a function writes into a buffer of UTF-16, given its size in bytes."""
+    size = function(None, 0)
     if size <= 2:
         return ""
     units = (ctypes.c_ushort * (size // 2 + 1))()
-    raw.FPDFAnnot_GetStringValue(annotation, key, units, size)
+    function(units, size)
     return bytes(units).decode("utf-16-le", "ignore").rstrip("\0").strip()
 
 

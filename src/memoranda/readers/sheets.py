@@ -3,7 +3,7 @@ each row."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
 from itertools import chain
@@ -16,13 +16,14 @@ from python_calamine import (
     CalamineWorkbook,
     PasswordError,
     SheetTypeEnum,
+    SheetVisibleEnum,
 )
 
 from memoranda.readers import ods, office, ole, xlsx
 from memoranda.readers.archive import LOCKED, Archive
 from memoranda.readers.base import Document, Limits, Unreadable
 from memoranda.readers.body import Body
-from memoranda.readers.cells import Cells, Sheet, Shown, number_words
+from memoranda.readers.cells import Sheet, Shown, number_words
 from memoranda.readers.native import panics_are_damage
 
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
@@ -78,14 +79,17 @@ def _sheets(workbook: CalamineWorkbook, body: Body, known: Mapping[str, Sheet]) 
         body.page(number)
         sheet = known.get(about.name) or Sheet()
         rows: Iterator[list[str]] = iter(())
+        if about.visible is not SheetVisibleEnum.Visible and not body.limits.hidden_text:
+            body.hidden += 1
+            continue
         if sheet.places > MOST_CELLS:
             skipped.add(about.name)
         elif about.typ is SheetTypeEnum.WorkSheet:
-            rows = _rows(workbook.get_sheet_by_name(about.name), sheet.cells)
+            rows = _rows(workbook.get_sheet_by_name(about.name), sheet, body)
         _sheet(about.name, rows, sheet.lines, body)
     if unsolved := sum(sheet.unsolved for sheet in known.values()):
         hint = "open and save the file in a spreadsheet program"
-        body.notes.append(f"formulas without a stored result, which are empty here: {unsolved:,}; {hint}")
+        body.notes.append(f"formulas without a stored result, told as formulas here: {unsolved:,}; {hint}")
     if skipped:
         names = ", ".join(sorted(skipped))
         body.notes.append(f"left out, as their cells lie more than {MOST_CELLS:,} places apart: {names}")
@@ -100,13 +104,51 @@ def _sheet(name: str, rows: Iterator[list[str]], lines: list[str], body: Body) -
     body.add("\n".join(lines))
 
 
-def _rows(sheet: CalamineSheet, cells: Cells) -> Iterator[list[str]]:
-    """Yield the rows that are not empty, from the first column with cells on."""
-    left = sheet.start[1] if sheet.start else 0
-    for number, row in enumerate(sheet.iter_rows()):
-        if any(cell != "" for cell in row):
-            shown = cells.row(number)
-            yield [_shown(cell, shown.get(column)) for column, cell in enumerate(row, left)]
+def _rows(table: CalamineSheet, sheet: Sheet, body: Body) -> Iterator[list[str]]:
+    """Yield the rows that are not empty, from the first column with cells on, without those that are hidden, nor the
+    hidden columns."""
+    starts = chain((table.start[1],) if table.start else (), *sheet.formulas.values())
+    left = min(starts, default=0)
+    hidden_rows: Set[int] = frozenset() if body.limits.hidden_text else sheet.hidden_rows
+    ranges = [] if body.limits.hidden_text else sheet.hidden_columns
+    filled: set[int] = set()
+    for number, words in _words_of(table, sheet, left):
+        if number in hidden_rows:
+            body.hidden += 1
+        elif ranges:
+            right = left + len(words)
+            hidden = {
+                at - left for each in ranges for at in range(max(each.start, left), min(each.stop, right))
+            }
+            filled.update(at for at in hidden if words[at])
+            yield [word for at, word in enumerate(words) if at not in hidden]
+        else:
+            yield words
+    body.hidden += len(filled)
+
+
+def _words_of(table: CalamineSheet, sheet: Sheet, left: int) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows that are not empty as their numbers, from 0, and the text of their cells from column `left` on. A
+    formula without a result is its own text."""
+    number, start = -1, table.start[1] if table.start else left
+    before = [""] * (start - left)
+    for number, row in enumerate(table.iter_rows()):
+        formulas = sheet.formulas.get(number)
+        if formulas or any(cell != "" for cell in row):
+            shown = sheet.cells.row(number)
+            words = before + [_shown(cell, shown.get(column)) for column, cell in enumerate(row, start)]
+            yield number, _placed(formulas, words, left) if formulas else words
+    for last in sorted(sheet.formulas):
+        if last > number:
+            yield last, _placed(sheet.formulas[last], [], left)
+
+
+def _placed(formulas: Mapping[int, str], words: list[str], left: int) -> list[str]:
+    """Return the cells of a row with its formulas at their columns."""
+    words += [""] * (max(formulas) + 1 - left - len(words))
+    for column, text in formulas.items():
+        words[column - left] = text
+    return words
 
 
 def _shown(cell: Cell, shown: Shown | None) -> str:

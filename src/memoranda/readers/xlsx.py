@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from html import unescape
 from typing import IO
 
 from memoranda.readers import office
@@ -17,11 +18,15 @@ _LONGEST_ROW = 4 << 20
 _DIGITS = 20
 """So many digits of a row's number are read. Longer ones overflow in calamine."""
 _CELL = re.compile(rb' r="([A-Za-z]{1,9})(\d+)"(?:[^<>]*? s="(\d{1,5})")?')
+_PLACE = re.compile(rb' r="([A-Za-z]{1,3})(\d{1,9})"')
 _UNSOLVED = re.compile(
-    rb'<(?:\w+:)?c\b(?![^<>]* t="str")[^<>]*>\s*<(?:\w+:)?f(?:\s[^<>]*)?(?:/>|>[^<]*</(?:\w+:)?f>)\s*'
+    rb'<(?:\w+:)?c\b(?![^<>]* t="str")(?P<cell>[^<>]*)>\s*<(?:\w+:)?f(?:\s[^<>]*)?'
+    rb"(?:/>|>(?P<formula>[^<]*)</(?:\w+:)?f>)\s*"
     rb"(?:<(?:\w+:)?v\s*(?:/>|>\s*</(?:\w+:)?v>)\s*)?</(?:\w+:)?c>"
 )
 """Cells of a formula without a result; an empty text is one."""
+_HIDDEN_ROW = re.compile(rb'<(?:\w+:)?row\b(?=[^<>]* hidden="(?:1|true)")[^<>]*? r="(\d+)"')
+_HIDDEN_COLUMN = re.compile(rb'<(?:\w+:)?col\b(?=[^<>]* hidden="(?:1|true)")[^<>]*>')
 _EXTRAS = re.compile(r"xl/(?:comments[^/]*|charts/chart[^/]*|diagrams/data[^/]*|drawings/drawing[^/]*)\.xml")
 _LINKED = ("comments", "threadedComment", "drawing", "chart", "chartEx", "chartUserShapes", "diagramData")
 """Parts with text, by the names of files and by the kinds of relations to them."""
@@ -135,7 +140,14 @@ def _sheet(archive: Archive, part: str, formats: Mapping[bytes, NumberFormat]) -
                 if style in formats:
                     sheet.cells.add(row - 1, _column(letters) - 1, formats[style])
             columns = max([columns, *map(_column, seen)])
-            sheet.unsolved += len(_UNSOLVED.findall(block))
+            sheet.hidden_rows.update(int(digits[:_DIGITS]) - 1 for digits in _HIDDEN_ROW.findall(block))
+            sheet.hidden_columns.extend(_columns(tag) for tag in _HIDDEN_COLUMN.findall(block))
+            for unsolved in _UNSOLVED.finditer(block):
+                place = _PLACE.search(unsolved["cell"])
+                row, column = (int(place[2]) - 1, _column(place[1]) - 1) if place else (-1, -1)
+                sheet.add_formula(
+                    row, column, unescape((unsolved["formula"] or b"").decode("utf-8", "replace"))
+                )
     sheet.places = rows * columns
     return sheet
 
@@ -166,6 +178,15 @@ def _formats(archive: Archive, links: Mapping[str, tuple[str, str]]) -> dict[byt
         for element in styles.iterfind("{*}cellXfs/{*}xf")
     )
     return {b"%d" % place: shown for place, shown in enumerate(used) if shown}
+
+
+def _columns(tag: bytes) -> range:
+    """Return the columns that an element is about, from 0."""
+    first, last = (
+        int(match[1]) if (match := re.search(rb' %s="(\d{1,9})"' % name, tag)) else 0
+        for name in (b"min", b"max")
+    )
+    return range(first - 1, last)
 
 
 def _column(letters: bytes) -> int:

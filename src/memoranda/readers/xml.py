@@ -32,6 +32,11 @@ def parse(archive: Archive, name: str) -> Element:
             raise _damaged(name, exc) from exc
 
 
+def fragment(text: str) -> Element:
+    """Return the root of a piece of markup that may be damaged; None if nothing of it can be read."""
+    return etree.fromstring(text, etree.XMLParser(**_SAFE, recover=True))
+
+
 def walk(file: IO[bytes], name: str, tags: tuple[str, ...]) -> Iterator[tuple[str, str, Element]]:
     """Yield the elements of these names, in any namespace, as ("start" or "end", name, element), in a document of any
     size.
