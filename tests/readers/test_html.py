@@ -60,6 +60,7 @@ def text(markup: str | bytes) -> str:
         ),
         ("<ol start=12><li>a<li>b<li value='20'>c<li value=x>d</ol>", "12. a\n13. b\n20. c\n21. d"),
         ("<ol type=A start=2><li>a<ol type='i'><li>b<li>c</ol><li>d</ol>", "B. a\ni. b\nii. c\nC. d"),
+        ("<hidden>a</hidden><ol start=&#50;><li title=' value=9'>b", "a\n\n2. b"),
         ("<dl><dt>a<dd>b<dt>c<dd>d</dl>", "a\nb\nc\nd"),
         ("<textarea>a <b></textarea>", "a <b>"),
         ("<p>a\0b</p>" + "<p>words</p>" * 30, "ab" + "\n\nwords" * 30),

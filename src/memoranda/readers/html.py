@@ -7,44 +7,26 @@ busy for minutes. Text, lines, headings and tables need only the tags in their o
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Set
-from html import unescape
+from collections.abc import Set
 from pathlib import Path
 
 import msgspec
 
 from memoranda.readers.base import Document, Limits, Unreadable
 from memoranda.readers.body import Body, raised, tidy
-from memoranda.readers.equations import linear
 from memoranda.readers.html_tables import Block, Tables
+from memoranda.readers.html_tags import TOKEN, Tag, box, chosen, equation, plain_words
 from memoranda.readers.numerals import numeral
 from memoranda.readers.plain import clean
-from memoranda.readers.xml import fragment, whole_number
 from memoranda.text.decoding import NotText, decoded
 
 MEDIA_TYPE = "text/html"
 LONGEST_HEADING = 500
 
-_TOKEN = re.compile(
-    r"<(?:(?P<comment>!--)|(?P<cdata>!\[CDATA\[)|(?P<odd>[!?]|/[^A-Za-z])"
-    r"|(?P<close>/?)(?P<name>[A-Za-z][^\s/>]*+)"
-    r"(?:[^>=]++|=\s*+(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z))?+)*+(?:>|\Z))"
-)
-_ENDLESS = re.compile(r"&#[0-9]{1000,};?")
 _COMMENT_END = re.compile(r"--!?>")
 _CHARSET = re.compile(
     rb"<meta[^>]+?charset\s*=\s*[\"']?\s*([\w.:-]+)|<\?xml[^>]+?encoding\s*=\s*[\"']([\w.:-]+)", re.IGNORECASE
 )
-_ATTRIBUTES = {
-    name: re.compile(rf"[\s\"'/]{name}\s*=\s*[\"']?\s*([^\s\"'>]*)", re.IGNORECASE)
-    for name in ("colspan", "rowspan", "start", "value", "type")
-}
-_PAIR = re.compile(
-    r"(?P<name>[^\s\"'<>/=]++)(?:\s*+=\s*+(?:\"(?P<double>[^\"]*+)\"?|'(?P<single>[^']*+)'?|(?P<bare>[^\s>]++)))?+"
-)
-_NOTHING = re.compile(r"(?:0++(?:\.0*+)?|\.0++)(?:[a-z%]+)?")
-"""A size or an opacity of zero, in any unit."""
-_NAMED = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);|#)\w+;")
 _XHTML = re.compile(r"\s*<\?xml|<html[^>]+xmlns\s*=", re.IGNORECASE)
 
 _RAW = {"script", "style", "xmp", "iframe", "noembed", "noframes", "title", "textarea"}
@@ -75,7 +57,6 @@ _WHOLE = {"html", "body", "head"}
 """Elements that scripts make visible: a document is not hidden."""
 MOST_UNCLOSED = 20
 """The most names of hidden elements whose end is looked for in vain."""
-LONGEST_EQUATION = 100_000
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _LISTS = {"ul", "ol", "menu", "dir"}
 _WIDE = {
@@ -137,11 +118,6 @@ def fill(body: Body, data: bytes, declared: str | None = None, unseen: Set[str] 
     return flow.title
 
 
-def plain_words(text: str) -> str:
-    """Return a text with its character references resolved. One with too many digits is no character."""
-    return unescape(_ENDLESS.sub("\ufffd", text)) if "&" in text else text
-
-
 def _declared(data: bytes) -> str | None:
     """Return the encoding that the document declares. That it is readable rules out encodings of 16 or 32 bits."""
     match = _CHARSET.search(data[:4_096])
@@ -173,7 +149,7 @@ class Flow:
     def run(self) -> None:
         """Read the document to its end."""
         text, at = self._text, 0
-        while token := _TOKEN.search(text, at):
+        while token := TOKEN.search(text, at):
             if token.start() > at:
                 self._say(text[at : token.start()])
             at = self._tag(token) if token["name"] else self._aside(token)
@@ -214,9 +190,10 @@ class Flow:
             return at if empty else self._raw(name, at)
         if name in self._unseen and not empty:
             return self._past(name, at) or at
-        if not empty and (after := self._special(name, token[0], at)):
+        tag = Tag(token)
+        if not empty and (after := self._special(name, tag, at)):
             return after
-        self._open(name, token[0])
+        self._open(name, tag)
         if empty:
             self._close(name)
         return at
@@ -252,16 +229,16 @@ class Flow:
             self._endless.add(name)
         return match.start() if match else None
 
-    def _special(self, name: str, tag: str, at: int) -> int | None:
+    def _special(self, name: str, tag: Tag, at: int) -> int | None:
         """Return the position after an element that is not read by its tags: one that is hidden or struck out, an
         equation, a list of choices."""
         if name in ("math", "select"):
             end = self._past(name, at)
             if end is not None and name == "select":
                 self._boundary(name)
-                self._runs.append(_chosen(self._text[at:end], multiple="multiple" in _pairs(tag)))
+                self._runs.append(chosen(self._text[at:end], multiple=tag.get("multiple") is not None))
                 self._boundary(name)
-            elif end is not None and (words := _equation(self._text[at:end])):
+            elif end is not None and (words := equation(self._text[at:end])):
                 self._runs.append(words)
             else:
                 self._unclosed.add(name)
@@ -269,15 +246,15 @@ class Flow:
             return end
         if self._body.limits.hidden_text or name in _EMPTY or name in _WHOLE:
             return None
-        unseen = name in _STRUCK or _is_hidden(tag)
-        size = not unseen and not self._sized and _has_no_size(tag)
+        unseen = name in _STRUCK or tag.is_hidden
+        size = not unseen and not self._sized and tag.has_no_size
         end = self._past(name, at) if unseen or size else None
         if end is None:
             return None
         if size and "font-size" in self._text[at:end].lower():
             self._sized = True
             return None
-        self._body.hidden += bool(_TOKEN.sub("", self._text[at:end]).strip())
+        self._body.hidden += bool(TOKEN.sub("", self._text[at:end]).strip())
         self._boundary(name)
         return end
 
@@ -287,7 +264,7 @@ class Flow:
         if name in self._unclosed or len(self._unclosed) >= MOST_UNCLOSED:
             return None
         depth, here = 1, at
-        while token := _TOKEN.search(self._text, here):
+        while token := TOKEN.search(self._text, here):
             here = token.end()
             inner = (token["name"] or "").lower()
             if not inner:
@@ -308,12 +285,12 @@ class Flow:
         del self._runs[length:]
         return end
 
-    def _open(self, name: str, tag: str) -> None:
+    def _open(self, name: str, tag: Tag) -> None:
         self._raised = self._raised or name == "sup"
         if name == "br":
             self._line()
         elif name == "input":
-            self._runs.append(_box(tag))
+            self._runs.append(box(tag))
         elif name in _HEADINGS:
             self._end_block(wide=True)
             self._level, self._mark = _HEADINGS[name], ""
@@ -324,7 +301,7 @@ class Flow:
             self._item(tag)
         elif name in _LISTS:
             self._end_block(wide=not self._lists)
-            items = Items(_number(tag, "start") - 1, _attribute(tag, "type")) if name == "ol" else None
+            items = Items(tag.number("start") - 1, tag.word("type")) if name == "ol" else None
             self._lists.append(items)
         elif name == "table":
             self._end_block(wide=True)
@@ -333,7 +310,7 @@ class Flow:
             self._end_cell(row=True)
         elif name in ("td", "th"):
             self._end_cell(row=False)
-            self._tables.begin_cell(_number(tag, "colspan"), _number(tag, "rowspan"))
+            self._tables.begin_cell(tag.number("colspan"), tag.number("rowspan"))
         else:
             self._boundary(name)
 
@@ -373,14 +350,14 @@ class Flow:
         self._broken.append(" ".join("".join(self._runs).split()))
         self._runs.clear()
 
-    def _item(self, tag: str) -> None:
+    def _item(self, tag: Tag) -> None:
         """Begin an item of a list: its mark precedes its text."""
         self._end_block()
         items = self._lists[-1] if self._lists else None
         if items is None:
             self._mark = "- "
             return
-        items.count = _number(tag, "value", items.count + 1)
+        items.count = tag.number("value", items.count + 1)
         self._mark = f"{numeral(items.count, items.form)}. "
 
     def _end_block(self, wide: bool = False) -> None:
@@ -414,81 +391,3 @@ class Flow:
         """End the open cell, and with `row` its row."""
         self._end_block(wide=self._tables.in_cell)
         self._tables.end_cell(row)
-
-
-def _pairs(tag: str) -> dict[str, str]:
-    """Return the attributes of a tag, by their names in lower case; of equal names the first counts."""
-    pairs: dict[str, str] = {}
-    for match in _PAIR.finditer(tag, 1):
-        value = match["double"] or match["single"] or match["bare"] or ""
-        pairs.setdefault(match["name"].lower(), plain_words(value))
-    return pairs
-
-
-def _style(pairs: Mapping[str, str]) -> dict[str, str]:
-    """Return the declarations of a `style` attribute, in lower case."""
-    declarations = (part.partition(":") for part in pairs.get("style", "").lower().split(";"))
-    return {name.strip(): value.partition("!")[0].strip() for name, _, value in declarations}
-
-
-def _is_hidden(tag: str) -> bool:
-    """Return True if a tag says that its element is not shown, or struck out. Style sheets are not read."""
-    lower = tag.lower()
-    if "hidden" not in lower and "style" not in lower:
-        return False
-    pairs = _pairs(tag)
-    style = _style(pairs)
-    return (
-        ("hidden" in pairs and pairs["hidden"].lower() != "until-found")
-        or style.get("display") == "none"
-        or style.get("visibility") in ("hidden", "collapse")
-        or _NOTHING.fullmatch(style.get("opacity", "")) is not None
-        or "line-through"
-        in (style.get("text-decoration", "") + style.get("text-decoration-line", "")).split()
-    )
-
-
-def _has_no_size(tag: str) -> bool:
-    """Return True if the letters of an element have no size, but for those of elements in it that have their own."""
-    return "font-size" in tag.lower() and bool(_NOTHING.fullmatch(_style(_pairs(tag)).get("font-size", "")))
-
-
-def _box(tag: str) -> str:
-    """Return the box or button of a form: `[x]` or `[ ]`; empty for other inputs, and for those that are hidden."""
-    pairs = _pairs(tag)
-    if pairs.get("type", "").lower() not in ("checkbox", "radio") or _is_hidden(tag):
-        return ""
-    return " [x] " if "checked" in pairs else " [ ] "
-
-
-def _chosen(markup: str, *, multiple: bool) -> str:
-    """Return the options of a list that are chosen: of one without a choice the first, as it is shown."""
-    chosen: list[str] = []
-    first = ""
-    for token in _TOKEN.finditer(markup):
-        if token["name"] and token["name"].lower() == "option" and not token["close"]:
-            end = markup.find("<", token.end())
-            words = " ".join(plain_words(markup[token.end() : end if end >= 0 else len(markup)]).split())
-            first = first or words
-            if "selected" in token[0].lower() and "selected" in _pairs(token[0]):
-                chosen.append(words)
-    return ", ".join(filter(None, chosen)) or ("" if multiple else first)
-
-
-def _equation(markup: str) -> str:
-    """Return the content of a `math` element as linear text; empty if it cannot be read."""
-    if len(markup) > LONGEST_EQUATION:
-        return ""
-    inner = _NAMED.sub(lambda match: unescape(match[0]), markup.rpartition("</")[0])
-    root = fragment(f"<math>{inner}</math>")
-    return "" if root is None else linear(root)
-
-
-def _attribute(tag: str, name: str) -> str:
-    match = _ATTRIBUTES[name].search(tag) if name in tag.lower() else None
-    return match[1] if match else ""
-
-
-def _number(tag: str, name: str, otherwise: int = 1) -> int:
-    """Return the number that an attribute of a tag is."""
-    return whole_number(_attribute(tag, name), otherwise)
