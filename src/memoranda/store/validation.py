@@ -13,13 +13,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from memoranda.clock import ZONE, in_zone, micros, moment, moment_of, offset_at, offset_of
+from memoranda.clock import micros, moment_of
 from memoranda.errors import DimensionMismatch, InvalidInput
 from memoranda.providers.embeddings.base import Embedder
-from memoranda.store.origins import QUARANTINED, stamped
-from memoranda.store.rows import EMPTY, ITEM, RESERVED, Record, start_of
+from memoranda.store.origins import stamped
+from memoranda.store.rows import EMPTY, ITEM, Record, start_of
+from memoranda.store.stamping import placed, quarantined, with_reserved, with_zone, written_tags, zoned
 from memoranda.text.hashing import digest
-from memoranda.text.instructions import TAG
 from memoranda.text.json import compact_json
 from memoranda.types import KINDS, MAX_ID_CHARS, Change, NewMemory, Subject
 from memoranda.validation.messages import MOMENT
@@ -99,7 +99,7 @@ def draft(new: NewMemory, subject: Subject, now: int, bounds: Bounds, where: str
     for name, value in (("id", new.id), ("role", new.role), ("source", new.source)):
         check_name(value, f"{where}{name}")
     dated = new.occurred_at is not None
-    given = _placed(new.occurred_at, subject)
+    given = placed(new.occurred_at, subject)
     occurred = time_of(given, f"{where}occurred_at") if given is not None else now
     content_hash = digest(new.content)
     metadata = metadata_text(new.metadata, f"{where}metadata", bounds)
@@ -117,8 +117,8 @@ def draft(new: NewMemory, subject: Subject, now: int, bounds: Bounds, where: str
         session_id=new.session_id,
         role=new.role,
         source=new.source,
-        tags=_tags(new.tags, subject, f"{where}tags", bounds),
-        metadata=stamped(_zoned(metadata, given, occurred, subject), subject, user),
+        tags=written_tags(tags_text(new.tags, f"{where}tags", bounds), subject),
+        metadata=stamped(zoned(metadata, given, occurred, subject), subject, user),
         importance=_importance(new.importance, f"{where}importance"),
         confidence=_confidence(new.confidence, f"{where}confidence"),
         valid_from=None if new.valid_from is None else time_of(new.valid_from, f"{where}valid_from"),
@@ -134,24 +134,8 @@ def draft(new: NewMemory, subject: Subject, now: int, bounds: Bounds, where: str
             f"{where}replaces", f"is for facts; set kind='fact', or leave it out of a {new.kind}"
         )
     if subject.through is not None and subject.through.quarantined:
-        row = _quarantined(row, now)
+        row = quarantined(row, now)
     return Draft(row, named=new.id is not None, replaces=tuple(new.replaces))
-
-
-def _tags(tags: Any, subject: Subject, where: str, bounds: Bounds) -> str:
-    """Return the tags of a new memory as JSON; what a tool or an import writes is no instruction."""
-    text = tags_text(tags, where, bounds)
-    through = subject.through
-    if through is None or through.origin is None or TAG not in text:
-        return text
-    return compact_json([tag for tag in msgspec.json.decode(text) if tag != TAG])
-
-
-def _quarantined(row: Record, now: int) -> Record:
-    """Return the row archived and tagged, beside any row of the same text that is in use."""
-    tags = list(dict.fromkeys([*msgspec.json.decode(row.tags), QUARANTINED]))
-    key = digest(row.dedup_key, QUARANTINED)
-    return row._replace(archived_at=now, tags=compact_json(tags), dedup_key=key)
 
 
 def dedup_key(
@@ -190,7 +174,7 @@ def changed(row: Record, change: Change, now: int, bounds: Bounds) -> Record:
     if change.tags is not msgspec.UNSET:
         put["tags"] = tags_text(change.tags, "tags", bounds)
     if change.metadata is not msgspec.UNSET:
-        put["metadata"] = _with_reserved(row, metadata_text(change.metadata, "metadata", bounds))
+        put["metadata"] = with_reserved(row, metadata_text(change.metadata, "metadata", bounds))
     if change.importance is not msgspec.UNSET:
         put["importance"] = _importance(change.importance, "importance")
     if change.confidence is not msgspec.UNSET:
@@ -209,46 +193,6 @@ def changed(row: Record, change: Change, now: int, bounds: Bounds) -> Record:
     after = row._replace(**put, updated_at=now)
     new = keyed(after)
     return after if new.dedup_key == keyed(row).dedup_key else new
-
-
-def _placed(occurred_at: Any, subject: Subject) -> Any:
-    """Return a time as it was given, a day without a zone as that of the subject."""
-    if isinstance(occurred_at, str):
-        try:
-            occurred_at = moment_of(occurred_at)
-        except ValueError:
-            return occurred_at
-    return in_zone(occurred_at, subject.time_zone) if isinstance(occurred_at, datetime) else occurred_at
-
-
-def _zoned(metadata: str, given: Any, occurred: int, subject: Subject) -> str:
-    """Return metadata (JSON) with the offset from UTC that a time was given with, else that of the subject."""
-    zoned = with_zone(metadata, given)
-    if subject.time_zone is None or ZONE in zoned:
-        return zoned
-    offset = offset_at(moment(occurred), subject.time_zone)
-    return zoned if offset is None else compact_json(msgspec.json.decode(zoned) | {ZONE: offset})
-
-
-def with_zone(metadata: str, occurred_at: Any) -> str:
-    """Return metadata (JSON) with the offset from UTC that a time is given with, and without an earlier one."""
-    if isinstance(occurred_at, str):
-        occurred_at = moment_of(occurred_at)
-    zone = offset_of(occurred_at) if isinstance(occurred_at, datetime) else None
-    if zone is None and ZONE not in metadata:
-        return metadata
-    others = {key: value for key, value in msgspec.json.decode(metadata).items() if key != ZONE}
-    return compact_json(others | ({ZONE: zone} if zone else {}))
-
-
-def _with_reserved(row: Record, metadata: str) -> str:
-    """Return metadata with the reserved keys of a fact, unless it has other values for them, and the hidden keys of any
-    memory."""
-    before = msgspec.json.decode(row.metadata)
-    notes = {
-        key: before[key] for key in before if key.startswith("$") or (row.kind == "fact" and key in RESERVED)
-    }
-    return compact_json(notes | msgspec.json.decode(metadata)) if notes else metadata
 
 
 def keyed(row: Record) -> Record:
