@@ -32,6 +32,9 @@ Op = Literal["eq", "ne", "gt", "gte", "lt", "lte", "in", "nin"]
 
 OWN_KEYS = frozenset(FILTER_KEYS)
 """Fields of a memory that filters of callers may name; `$occurred_at` is compared in microseconds since 1970."""
+STAMPS = ("$origin", "$by", "$read")
+"""Keys of stored metadata with texts, or lists of them, that no caller can write: the class of a row where its role
+does not say it, who wrote it, what was read before."""
 OPS: tuple[str, ...] = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "nin")
 MAX_DEPTH = 16
 MAX_NODES = 1_000

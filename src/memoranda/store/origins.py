@@ -7,12 +7,11 @@ from typing import Any, cast
 
 import msgspec
 
-from memoranda.filters import Compare, Filter, any_of
+from memoranda.filters import STAMPS, Compare, Filter, any_of
 from memoranda.text.json import compact_json
 from memoranda.types import MACHINES, Origin, Subject, Through
 
-ORIGIN, BY, READ = "$origin", "$by", "$read"
-"""The keys: the class of a row where its role does not say it, who wrote it, what was read before."""
+ORIGIN, BY, READ = STAMPS
 CONFIRMED = "$confirmed"
 """The key of when a person confirmed a fact, microseconds since 1970."""
 QUARANTINED = "quarantined"

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from memoranda.filters import AllOf, AnyOf, Compare, Filter
+from memoranda.filters import STAMPS, AllOf, AnyOf, Compare, Filter
 from memoranda.text.json import compact_json
 
 TEXT = {
@@ -26,8 +26,6 @@ NUMBERS = {
     "$invalid_at": "invalid_at",
     "$archived_at": "archived_at",
 }
-LISTED = frozenset({"$origin", "$by", "$read"})
-"""Keys of stored metadata with texts, or lists of them, that no caller can write."""
 DEEP = 100
 """The most conditions joined in a row: SQLite refuses expressions that nest 1 000 deep, and each AND is one level."""
 ORDER = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
@@ -74,7 +72,7 @@ def _joined(parts: Sequence[str], word: str) -> str:
 
 
 def _compare(compare: Compare) -> Where:
-    if compare.key in LISTED and compare.op == "eq" and isinstance(compare.value, str):
+    if compare.key in STAMPS and compare.op == "eq" and isinstance(compare.value, str):
         return _has(compare.key, compare.value)
     column = TEXT.get(compare.key) or NUMBERS.get(compare.key)
     values = compare.value if isinstance(compare.value, tuple) else (compare.value,)
