@@ -86,7 +86,7 @@ def _page_letters(pdf: Any, number: int) -> str:
     except pdfium.PdfiumError:
         return ""  # a damaged page has no text that was indexed
     try:
-        return _plain(page_text(page))
+        return _plain(page_text(page)[0])
     finally:
         page.close()
 

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,7 @@ class _Reading:
             self.damaged.append(index + 1)
             return
         try:
-            text, hidden = (page_text(page), 0) if self.limits.hidden_text else _seen_text(page)
+            text, hidden = page_text(page, shown=not self.limits.hidden_text)
             self.body.hidden += hidden
             if not text or text.isspace():
                 self.empty += 1
@@ -143,40 +144,29 @@ def _title(given: str) -> str | None:
     return None if title.casefold() in {"", "untitled", "(anonymous)", "anonymous", "unknown"} else title
 
 
-def page_text(page: Any) -> str:
-    """Return all characters of a page, as PDFium orders them; line ends are CR LF."""
-    text_page = raw.FPDFText_LoadPage(page)
-    if not text_page:
-        return ""
-    try:
-        count = raw.FPDFText_CountChars(text_page)
-        if count <= 0:
-            return ""
-        return _piece(text_page, 0, count)
-    finally:
-        raw.FPDFText_ClosePage(text_page)
+def page_text(page: Any, *, shown: bool = False) -> tuple[str, int]:
+    """Return the characters of a page in PDFium's order, with CR LF at line ends, and how many pieces are left out.
 
-
-def _seen_text(page: Any) -> tuple[str, int]:
-    """Return `page_text` without the text that is drawn invisibly, and how many pieces that is. Invisible text on a
-    page with an image is what OCR found in it, and is kept."""
-    if not _holds(page, _is_invisible) or _holds_image(page):
-        return page_text(page), 0
+    With `shown` text that is drawn invisibly is left out, but on a page with an image: OCR found it there.
+    """
     text_page = raw.FPDFText_LoadPage(page)
     if not text_page:
         return "", 0
     try:
-        pieces: list[str] = []
-        hidden, start = 0, 0
         count = max(0, raw.FPDFText_CountChars(text_page))
-        unseen = [_is_invisible(raw.FPDFText_GetTextObject(text_page, index)) for index in range(count)]
-        for at in range(1, count + 1):
-            if at == count or unseen[at] != unseen[start]:
-                if unseen[start]:
-                    hidden += 1
-                else:
-                    pieces.append(_piece(text_page, start, at - start))
-                start = at
+        if not shown or not _holds(page, _is_invisible) or _holds_image(page):
+            return _piece(text_page, 0, count), 0
+        pieces: list[str] = []
+        hidden = 0
+        runs = groupby(
+            range(count), lambda index: _is_invisible(raw.FPDFText_GetTextObject(text_page, index))
+        )
+        for is_invisible, run in runs:
+            indices = list(run)
+            if is_invisible:
+                hidden += 1
+            else:
+                pieces.append(_piece(text_page, indices[0], len(indices)))
         return "".join(pieces), hidden
     finally:
         raw.FPDFText_ClosePage(text_page)
