@@ -58,6 +58,15 @@ class Block(msgspec.Struct):
     is_title: bool = False
 
 
+class Content(msgspec.Struct):
+    """The text of a paragraph, the marks of its notes and comments, as `footnote:3`, and the number of runs that are
+    left out, as they are not to be seen or struck out."""
+
+    text: str
+    marks: list[str]
+    hidden: int
+
+
 class Style(msgspec.Struct):
     """What a paragraph's style says: its outline level if any, whether it is the title, its list."""
 
@@ -188,11 +197,11 @@ class Flow:
         (self._open[-1] if self._open else self._done).extend(blocks)
 
     def _paragraph(self, element: Element) -> None:
-        text, marks, hidden = _text(element, self._body.limits.hidden_text)
-        self._body.hidden += hidden
+        content = _content(element, self._body.limits.hidden_text)
+        self._body.hidden += content.hidden
         properties = element.find("{*}pPr")
-        block = self._styled(text, properties) if text.strip() else None
-        after = [Block(self._asides[mark], line=True) for mark in marks if mark in self._asides]
+        block = self._styled(content.text, properties) if content.text.strip() else None
+        after = [Block(self._asides[mark], line=True) for mark in content.marks if mark in self._asides]
         self._put([*([block] if block else []), *after, *self._boxed])
         self._boxed = []
         if self._open or self._rows:
@@ -232,9 +241,8 @@ def _cell(blocks: list[Block], properties: Element) -> Cell:
     return Cell(paragraphs, _number(office.value(properties.find("{*}gridSpan")), 1), rows)
 
 
-def _text(paragraph: Element, hidden_text: bool) -> tuple[str, list[str], int]:
-    """Return the text of a paragraph, the marks of its notes and comments, as `footnote:3`, and how many runs are left
-    out, as they are not to be seen or struck out."""
+def _content(paragraph: Element, hidden_text: bool) -> Content:
+    """Return the content of a paragraph; with `hidden_text` no run is left out."""
     parts: list[str] = []
     marks: list[str] = []
     run: Element = None
@@ -269,7 +277,7 @@ def _text(paragraph: Element, hidden_text: bool) -> tuple[str, list[str], int]:
             parts.append(_field(kind, element))
         else:
             marks.append(f"{kind.removesuffix('Reference')}:{attribute(element, 'id')}")
-    return "".join(parts), marks, hidden
+    return Content("".join(parts), marks, hidden)
 
 
 def _hides(kind: str, element: Element) -> bool:
@@ -362,7 +370,7 @@ def _asides(archive: Archive, parts: dict[str, str], hidden_text: bool) -> dict[
         if not part:
             continue
         for note in parse(archive, part).iter(f"{{*}}{kind}"):
-            paragraphs = (_text(paragraph, hidden_text)[0].strip() for paragraph in note.iter("{*}p"))
+            paragraphs = (_content(paragraph, hidden_text).text.strip() for paragraph in note.iter("{*}p"))
             words = " ".join(filter(None, paragraphs))
             author = attribute(note, "author") if kind == "comment" else ""
             if words:
