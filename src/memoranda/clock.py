@@ -15,7 +15,7 @@ ZONE = "$utc_offset"
 
 
 class _Open(tzinfo):
-    """The zone of a day that was given without one: UTC, unless somebody knows better, see `in_zone`."""
+    """The zone of a day that was given without one: UTC, unless another is known, see `in_zone`."""
 
     def utcoffset(self, dt: datetime | None) -> timedelta:
         return timedelta(0)

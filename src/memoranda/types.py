@@ -200,7 +200,7 @@ Origin = Literal["user", "assistant", "tool", "document", "import"]
 class Through(msgspec.Struct, frozen=True, kw_only=True):
     """What writes for a subject: the class of what it writes (None: as its role says), the response, import or tool
     that does (`by`), and what that had `read` before: ids of files, `user:X` for memories of others, `tool:X` for
-    results of tools. What is `quarantined` is archived at once, until somebody confirms it."""
+    results of tools. What is `quarantined` is archived at once, until a person confirms it."""
 
     origin: Origin | None = None
     by: tuple[str, ...] = ()

@@ -291,7 +291,7 @@ def test_without_vectors_the_model_makes_them(
 
 
 def altered(path: Path, to: Path, table: str, change: Callable[[bytes], bytes]) -> Path:
-    """An archive whose rows of a table were changed by somebody who knows how to."""
+    """An archive whose rows of a table were changed by a person who knows how to."""
     with zipfile.ZipFile(path) as old, zipfile.ZipFile(to, "w") as new:
         parts = {name: old.read(name) for name in old.namelist()}
         rows = f"rows/{table}.jsonl"

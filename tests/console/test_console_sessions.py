@@ -17,7 +17,7 @@ HOSTILE = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>
 
 
 def say(page: Seen, session: str, *texts: str, **fields: Any) -> None:
-    """Let somebody say something in a session of a name."""
+    """Let a person say something in a session of a name."""
     messages = [
         {"content": text, "occurred_at": f"2026-01-05T08:{minute:02}:00Z", **fields}
         for minute, text in enumerate(texts)

@@ -30,7 +30,7 @@ class Garden:
         return Subject(tenant_id=self.tenant, user_id=user, role="member" if user else "admin")
 
     def context(self, query: str, *, user: str | None = None, **fields: Any) -> Context:
-        """A context as somebody is given it."""
+        """A context as a user is given it."""
         return self.rc.contexts_as(self.by(user)).context(query, **fields)
 
     def say(self, *texts: str, channel: str = "c", **fields: Any) -> list[str]:

@@ -54,7 +54,7 @@ def test_an_answer_has_documents_and_memories_of_another_session(desk: Any) -> N
 
 
 def test_without_history_and_memories_it_is_the_plain_question(desk: Any) -> None:
-    """Prompt and result are those of somebody who never asked before."""
+    """Prompt and result are those of a user who never asked before."""
     mine, theirs = desk.document(), desk.document(by="bob")
     session = desk.ask("What does the boiler run at?")["sessionId"]
     desk.post("/memories", {"content": "The boiler is in the cellar."})

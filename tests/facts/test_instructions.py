@@ -34,7 +34,7 @@ def rc(home: Any) -> Iterator[BlockingMemoranda]:
 def say(
     rc: BlockingMemoranda, text: str, fact: str = METRIC, *, quote: str | None = None, **fields: Any
 ) -> None:
-    """What somebody says, and the instruction that a model sees in it."""
+    """What a person says, and the instruction that a model sees in it."""
     user, through = fields.pop("user", "ada"), fields.pop("through", None)
     found = {"text": fact, "messages": [1], "op": "add", "quote": quote or text, "instruction": True}
     rc.inner.core.model = ScriptedModel([{"text": json.dumps({"facts": [found | fields]})}])

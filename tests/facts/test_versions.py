@@ -107,7 +107,7 @@ def test_when_it_was_said_decides_not_when_it_came(another: Callable[[], Any]) -
         assert (change.what, change.why, change.ids) == ("superseded", "replaced", [history[2].memory.id])
 
 
-def test_somebody_who_comes_back_was_away(talk: Any) -> None:
+def test_a_person_who_comes_back_was_away(talk: Any) -> None:
     for at, text in [("2024-01-01", LIVES["2024-01-01"]), ("2024-05-01", LIVES["2024-05-01"])]:
         talk.say(text, at)
     talk.say("I live in Munich.", "2024-09-01")

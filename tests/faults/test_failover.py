@@ -135,7 +135,7 @@ class Load:
         return all(times and times[-1] > moment for times in self.served.values())
 
     def longest_gap(self) -> float:
-        """Seconds for which somebody was not served, at most."""
+        """Seconds for which a caller was not served, at most."""
         return max(b - a for times in self.served.values() for a, b in itertools.pairwise(times))
 
     def check(self, primary: Any, products: list[Any]) -> None:

@@ -53,7 +53,7 @@ class Shelf:
         self.admin = self.by()
 
     def by(self, user: str | None = None, role: str | None = None, tenant: str | None = None) -> Any:
-        """Knowledge as somebody sees it: an admin, or a member when a user is named."""
+        """Knowledge as a user sees it: an admin, or a member when a user is named."""
         named = role or ("admin" if user is None else "member")
         subject = Subject(tenant_id=tenant or self.tenant, user_id=user, role=named)  # type: ignore[arg-type]
         return Blocking(self.rc.inner.knowing_as(subject), self.rc.portal)

@@ -26,7 +26,7 @@ async def pieces(*given: bytes) -> AsyncIterator[bytes]:
 
 
 async def broken(*given: bytes) -> AsyncIterator[bytes]:
-    """Pieces of somebody who hangs up."""
+    """Pieces of a client that hangs up."""
     for piece in given:
         yield piece
     raise ConnectionResetError("gone")

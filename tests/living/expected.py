@@ -75,7 +75,7 @@ class Expected:
     erased: Words
     """Words that were taken back: nothing has them, not the log, no summary, no fact, no export."""
     forgotten: str
-    """Somebody who asks to be forgotten."""
+    """A person who asks to be forgotten."""
     only_theirs: Words
     """Words that nobody else said."""
     gone_facts: tuple[Words, ...]

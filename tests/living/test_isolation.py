@@ -1,4 +1,4 @@
-"""What is said by somebody, and what was made of it, is theirs: sessions, messages, facts, contexts, questions to their
+"""What is said by a user, and what was made of it, is theirs: sessions, messages, facts, contexts, questions to their
 documents, and what they cost. Two tenants, seven kinds of callers, one server."""
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def world(lasting_home: Any) -> Iterator[World]:
 
 
 def things(world: World) -> dict[str, str]:
-    """One of everything that somebody can say, ask or have, each with the secret in it: their ids."""
+    """One of everything that a user can say, ask or have, each with the secret in it: their ids."""
     if world.stock:
         return world.stock
     said = [

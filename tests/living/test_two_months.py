@@ -1,5 +1,5 @@
 """Two conversations of two months, replayed through the public API, and what has become of them: sessions, summaries,
-weeks, facts now and then, answers. And again after a restart, and after somebody was forgotten."""
+weeks, facts now and then, answers. And again after a restart, and after a user was forgotten."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ RUNS = {
 
 @dataclass
 class Life:
-    """What was seen of a conversation: at the end, after a restart, after somebody was forgotten. `answers` are those
+    """What was seen of a conversation: at the end, after a restart, after a user was forgotten. `answers` are those
     to its questions after the restart, if its run answers with quotes that the default embedder finds."""
 
     talk: ModuleType
@@ -281,7 +281,7 @@ def test_questions_are_answered_without_a_language_model(life: Life) -> None:
     assert right >= life.expected.answered, wrong
 
 
-# --- after somebody was forgotten ------------------------------------------------------------------
+# --- after a user was forgotten --------------------------------------------------------------------
 
 
 def test_nothing_of_who_is_forgotten_is_left(life: Life) -> None:

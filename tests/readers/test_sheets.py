@@ -218,13 +218,13 @@ def test_formulas_without_a_result_are_counted(zipped: Zipped) -> None:
     hint = "open and save the file in a spreadsheet program"
     read = sheets.read(zipped(workbook(row(1, *formulas), row(1, word("A1", "x")))), Limits())
     assert read.text == "S1\n\n42 | =A1>2 |  | =1+1 | =1+1\n\nS2\n\nx"
-    assert read.notes == [f"formulas without a stored result, told as formulas here: 4; {hint}"]
+    assert read.notes == [f"formulas without a stored result, shown as formulas here: 4; {hint}"]
     unsolved = '<table:table-cell table:formula="of:=1+1"/>'
     solved = ods_cell("float", "2", "2").replace(
         "<table:table-cell", '<table:table-cell table:formula="of:=1+1"'
     )
     read = sheets.read(zipped(table(ods_row(solved, unsolved))), Limits())
-    assert read.notes == [f"formulas without a stored result, told as formulas here: 1; {hint}"]
+    assert read.notes == [f"formulas without a stored result, shown as formulas here: 1; {hint}"]
 
 
 def test_rows_with_only_a_formula_have_its_text(zipped: Zipped) -> None:

@@ -154,7 +154,7 @@ def test_a_response_that_was_not_made_in_the_background_is_followed_from_what_is
         desk.followed("resp_none")
 
 
-# --- ended by somebody -----------------------------------------------------------------------------
+# --- ended by a caller ------------------------------------------------------------------------------
 
 
 def test_cancelled_before_it_is_made(desk: Any) -> None:

@@ -207,7 +207,7 @@ def test_a_message_is_told_with_its_day_and_speaker(remembering: Any) -> None:
 
 
 def test_the_reply_to_the_question_is_quoted_with_its_words(remembering: Any) -> None:
-    """Only the reply of somebody else, and only to a message that asks the same."""
+    """Only the reply of another person, and only to a message that asks the same."""
     memories = remembering.inner.acting_as(remembering.admin)
 
     def said(speaker: str, minute: int, text: str) -> str:

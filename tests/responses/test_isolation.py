@@ -1,4 +1,4 @@
-"""What belongs to somebody stays with them: whatever is named, what is another's is as if it were not there."""
+"""What belongs to a user stays with them: whatever is named, what is another's is as if it were not there."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def says_ok(request: pytest.FixtureRequest) -> None:
 
 
 def things(world: World, who: str = "alice") -> dict[str, str]:
-    """One of everything that somebody can own, each with the secret in it: their ids, as `PROBES` name them."""
+    """One of everything that a user can own, each with the secret in it: their ids, as `PROBES` name them."""
     put = {"files": {"file": ("secret.txt", SECRET.encode())}, "data": {"purpose": "assistants"}}
 
     def upload() -> str:

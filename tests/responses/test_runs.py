@@ -66,7 +66,7 @@ def test_the_end_can_be_fetched_when_it_is_heard_of(desk: Any) -> None:
 
 
 def test_whoever_listens_may_go_away(desk: Any) -> None:
-    """It is made to its end all the same, unless somebody abandons it."""
+    """It is made to its end all the same, unless a caller abandons it."""
     desk.script({"text": WORDS})
 
     async def test() -> None:

@@ -192,7 +192,7 @@ def test_a_session_whose_first_speaker_is_forgotten_is_the_next_ones(chat: Any) 
     assert chat.sessions.get(session.id) == again
 
 
-def test_a_summary_that_somebody_deletes_stays_away(chat: Any) -> None:
+def test_a_summary_that_a_person_deletes_stays_away(chat: Any) -> None:
     id = chat.talk()
     chat.sessions.close(id)
     chat.memories.delete(chat.summarized(id).summary_id)

@@ -64,7 +64,7 @@ class Shop:
         rc.inner.core.embedder.remote = True
 
     def tenant(self) -> Subject:
-        """Somebody new."""
+        """A new tenant."""
         return Subject(tenant_id=f"tenant{next(numbers)}")
 
     def ask(self, who: Subject, text: str = "hello", **fields: Any) -> Any:

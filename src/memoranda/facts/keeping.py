@@ -1,7 +1,7 @@
 """New facts written among the stored ones, in one transaction: stored, joined, ending others, or ended by a later one.
 
-A fact ends others only on somebody's word: a model's, which names the fact and quotes the message that says so, or the
-caller's. A text that is stored already joins its fact. Nothing else changes what is stored.
+A fact ends others only on the word of a model, which names the fact and quotes the message that says so, or of
+the caller. A text that is stored already joins its fact. Nothing else changes what is stored.
 """
 
 from __future__ import annotations

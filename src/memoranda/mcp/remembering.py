@@ -129,7 +129,7 @@ class Remember(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     text: Annotated[Text, Meta(description="sentences that are understood without this conversation")]
     kind: Annotated[
         Literal["note", "fact"],
-        Meta(description="fact: what is true of somebody or something until a statement ends it"),
+        Meta(description="fact: what is true of a person or a thing until a statement ends it"),
     ] = "note"
     scope: (
         Annotated[

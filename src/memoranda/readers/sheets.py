@@ -89,7 +89,7 @@ def _sheets(workbook: CalamineWorkbook, body: Body, known: Mapping[str, Sheet]) 
         _sheet(about.name, rows, sheet.lines, body)
     if unsolved := sum(sheet.unsolved for sheet in known.values()):
         hint = "open and save the file in a spreadsheet program"
-        body.notes.append(f"formulas without a stored result, told as formulas here: {unsolved:,}; {hint}")
+        body.notes.append(f"formulas without a stored result, shown as formulas here: {unsolved:,}; {hint}")
     if skipped:
         names = ", ".join(sorted(skipped))
         body.notes.append(f"left out, as their cells lie more than {MOST_CELLS:,} places apart: {names}")

@@ -15,7 +15,7 @@ ORIGIN, BY, READ = STAMPS
 CONFIRMED = "$confirmed"
 """The key of when a person confirmed a fact, microseconds since 1970."""
 QUARANTINED = "quarantined"
-"""The tag of a row that is archived until somebody confirms it."""
+"""The tag of a row that is archived until a person confirms it."""
 TOOLS = frozenset({"tool", "function"})
 """Roles of results of tools, in lower case."""
 MADE = frozenset({"summary", "session_summary", "rollup", "qa_turn"})

@@ -198,8 +198,10 @@ def test_each_change_is_measured_by_who_asked_for_it(db: Database, caplog: pytes
     spread = db.holds.changes["other"].spread()
     assert sum(spread.counts) == 2
     assert spread.seconds >= db.holds.changes["other"].longest > SLOW_SECONDS
-    [said] = [record.getMessage() for record in caplog.records if "held the writer" in record.getMessage()]
-    assert f"{slow.__module__}.{slow.__qualname__} held the writer for" in said
+    [said] = [
+        record.getMessage() for record in caplog.records if "kept the writer busy" in record.getMessage()
+    ]
+    assert f"{slow.__module__}.{slow.__qualname__} kept the writer busy for" in said
     assert kind_of("memoranda.sessions.log.Log.write") == "sessions"
 
 

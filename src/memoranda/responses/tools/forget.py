@@ -128,13 +128,13 @@ def listed_before(items: Sequence[Item]) -> dict[str, bool]:
 
 def _may(text: str, turn: Turn, least: float = 0.0) -> bool:
     """Return True if a call may delete a text at once: the user's words have it, or a role allows it where nothing was
-    read that somebody else wrote."""
+    read that others wrote."""
     by_role = turn.reading.trusted and turn.subject.role in ("admin", "service")
     return by_role or turn.reading.is_users(text, turn.said, least)
 
 
 def _seen(memory: Memory, turn: Turn) -> bool:
-    """Return True if the user has seen a memory in a list; after something was read that somebody else wrote, in a list
+    """Return True if the user has seen a memory in a list; after something was read that others wrote, in a list
     that the user's own words asked for."""
     by_user = (turn.listed or {}).get(memory.id)
     return by_user is not None and (by_user or turn.reading.trusted)
@@ -177,7 +177,7 @@ async def _about(memories: Memories, query: str, wanted: set[str], turn: Turn) -
 def _named_by_user(candidates: Sequence[Memory], turn: Turn) -> list[Memory]:
     """Return the memories that the user has named since they were listed: those with a word of the last message, or
     with their id in it. Where that names none, as a bare yes, it is about what the user asked for before the list, or
-    about the only one; not so after something was read that somebody else wrote."""
+    about the only one; not so after something was read that others wrote."""
     for words in (turn.said, turn.asked) if turn.reading.trusted else (turn.said,):
         wanted = set(query_terms(words))
         named = [one for one in candidates if wanted & set(terms(one.content)) or one.id in words]

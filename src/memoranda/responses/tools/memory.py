@@ -47,7 +47,7 @@ WIDER = (
     "scope: what others read ({scope}) is stored if the user says it in the same turn, or for a key with the role admin"
     " or service; use the scope user or session"
 )
-WAITS = "Not in use before somebody confirms it, since it rests on what was read and not on the user's words; stored"
+WAITS = "Not in use before a person confirms it, since it rests on what was read and not on the user's words; stored"
 SCOPES = {"type": "string", "enum": list(KEPT_FOR)}
 SEARCH: dict[str, Any] = {
     "type": "object",
@@ -177,7 +177,7 @@ class MemoryWrite(MemoryTool):
     async def run(self, item: Item, arguments: dict[str, Any], turn: Turn) -> Result:
         """Writes; the same text in the same scope is one memory.
 
-        What rests on what somebody else wrote, and not on the user's words, waits until it is confirmed.
+        What rests on what others wrote, and not on the user's words, waits until it is confirmed.
 
         Raises:
             Forbidden: others would read it, and neither the user's words nor a role allow that.

@@ -33,12 +33,12 @@ class Reading(msgspec.Struct):
     own: list[str] = msgspec.field(default_factory=list)
 
     def note(self, names: Iterable[str], texts: Iterable[str]) -> None:
-        """Add texts that somebody else wrote."""
+        """Add texts that others wrote."""
         self.names |= dict.fromkeys(names)
         self.others += texts
 
     def take(self, memories: Iterable[Memory], user: str | None) -> list[str]:
-        """Add memories as `user` sees them; return the names of those that somebody else wrote."""
+        """Add memories as `user` sees them; return the names of those that others wrote."""
         taken: list[str] = []
         for memory in memories:
             names = names_of(memory, user)
@@ -74,12 +74,12 @@ class Reading(msgspec.Struct):
 
     @property
     def trusted(self) -> bool:
-        """True if nothing was read that somebody else wrote."""
+        """True if nothing was read that others wrote."""
         return not self.names
 
     def is_users(self, text: str, said: str, least: float = 0.0) -> bool:
         """Return True if the user said more than the share `least` of the words of a text in the message `said`, and no
-        sentence that somebody else wrote has more of them. Quotations and code in the message are not the user's own
+        sentence that others wrote has more of them. Quotations and code in the message are not the user's own
         words."""
         words = frozenset(query_terms(text))
         share = _share(words, own_text(said))

@@ -59,13 +59,15 @@ class Holds:
             self.changes[kind] = Histogram()
         self.changes[kind].observe(seconds)
         if seconds > SLOW_SECONDS:
-            log.debug("%s held the writer for %.0f ms", name, 1e3 * seconds)
+            log.debug("%s kept the writer busy for %.0f ms", name, 1e3 * seconds)
 
     def ended(self, changes: int, seconds: float, commit_seconds: float) -> None:
         """Observe one transaction of so many changes; log the commit if it was slow."""
         self.transactions.observe(seconds)
         if commit_seconds > SLOW_SECONDS:
-            log.debug("the commit of %d changes held the writer for %.0f ms", changes, 1e3 * commit_seconds)
+            log.debug(
+                "the commit of %d changes kept the writer busy for %.0f ms", changes, 1e3 * commit_seconds
+            )
 
 
 def origin(work: Callable[..., Any]) -> str:

@@ -23,7 +23,7 @@ SELECT m.* FROM messages m
 WHERE m.tenant_id = ? AND m.session_id = ? AND m.seq < ? AND m.extract > 0 AND m.extract <= ?
 ORDER BY m.occurred_at DESC, m.seq DESC LIMIT ?
 
--- name: read_facts (a session was read up to a message, unless somebody else has)
+-- name: read_facts (a session was read up to a message, unless another job has)
 UPDATE sessions SET facts_seq = ?, facts_rev = ?, facts_failure = NULL, facts_attempts = 0, facts_next_try_at = 0
 WHERE tenant_id = ? AND id = ? AND facts_seq = ?
 

@@ -123,7 +123,7 @@ INSERT INTO rollups (tenant_id, channel_id, owner, week, memory_id, version, ses
 VALUES (?1, ?2, ?3, ?4, NULL, 0, 0, 1, ?5, 0, ?6)
 ON CONFLICT (tenant_id, channel_id, owner, week) DO UPDATE SET stale = 1, due_at = ?5, attempts = 0, updated_at = ?6
 
--- name: drop_rollup_of (somebody deleted the rollup, or it is about to be made again)
+-- name: drop_rollup_of (the rollup was deleted, or it is about to be made again)
 UPDATE rollups SET memory_id = NULL, updated_at = ? WHERE tenant_id = ? AND memory_id = ?
 
 -- name: pending_sessions

@@ -14,7 +14,7 @@ INSERT INTO ask_sessions (tenant_id, id, seq, user_id, created_at) VALUES (?, ?,
 -- name: drop_ask_session
 DELETE FROM ask_sessions WHERE tenant_id = ? AND id = ?
 
--- name: session_known (whose a session is, and whether it has this id because somebody named it so)
+-- name: session_known (whose a session is, and whether it has this id because a caller named it so)
 SELECT user_id, named FROM sessions WHERE tenant_id = ? AND id = ?
 
 -- name: ask_history (what was said last in a session, the newest first)
