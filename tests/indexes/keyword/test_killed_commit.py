@@ -30,10 +30,16 @@ def left_behind(folder: Path) -> list[Path]:
     return left
 
 
-def test_what_a_killed_process_left_stops_no_commit(tmp_path: Path) -> None:
+@pytest.fixture
+def words(tmp_path: Path) -> TantivyWords:
+    """An index of five documents."""
     words = TantivyWords("tantivy:", tmp_path)
     words.put("t", [WordDoc(seq, f"green kettle number{seq}", {}) for seq in range(1, 6)])
     words.flush(5)
+    return words
+
+
+def test_what_a_killed_process_left_stops_no_commit(tmp_path: Path, words: TantivyWords) -> None:
     words.close()
     left = left_behind(tmp_path)
     words = TantivyWords("tantivy:", tmp_path)
@@ -47,10 +53,7 @@ def test_what_a_killed_process_left_stops_no_commit(tmp_path: Path) -> None:
     words.close()
 
 
-def test_what_a_failed_commit_left_does_not_stop_the_next(tmp_path: Path) -> None:
-    words = TantivyWords("tantivy:", tmp_path)
-    words.put("t", [WordDoc(seq, f"green kettle number{seq}", {}) for seq in range(1, 6)])
-    words.flush(5)
+def test_what_a_failed_commit_left_does_not_stop_the_next(tmp_path: Path, words: TantivyWords) -> None:
     words.compact()
     left = left_behind(tmp_path)
     words.remove("t", [3])
