@@ -320,6 +320,7 @@ def test_what_is_there_often_does_not_hide_the_rest(garden: Any) -> None:
         ({"budgets": {"memory": 1}}, "budgets.memory"),
         ({"diversity": 2.0}, "diversity"),
         ({"threshold": 2.0}, "threshold"),
+        ({"source": "origin:mail"}, "source"),
         ({"stores": ["x"], "passage_threshold": 2.0}, "passage_threshold"),
         ({"stores": ["x"], "passage_filters": {"a": ["b"] * 10_001}}, "passage_filters.a"),
         ({"recent": [{"role": "tool", "content": "x"}]}, "recent[0].role"),

@@ -436,6 +436,26 @@ def test_a_selection_by_an_id_is_told_the_scope(memories: BlockingMemories, plac
             verb(**{f"{place}_id": "mara"})  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("source", "fix"),
+    [
+        ("origin:mail", "use origin:tool, origin:document, origin:import$"),
+        ("origin:", "use origin:tool, origin:document, origin:import$"),
+        ("user:", "add an id or a name$"),
+        ("file-", "add an id or a name$"),
+    ],
+)
+def test_a_source_that_can_select_nothing_is_refused(
+    memories: BlockingMemories, source: str, fix: str
+) -> None:
+    verbs: list[Callable[..., Any]] = [
+        partial(memories.search, "x"), memories.list, memories.count, memories.facets, memories.forget,
+    ]  # fmt: skip
+    for verb in verbs:
+        with pytest.raises(InvalidInput, match=f"^source: '{source}' .*{fix}"):
+            verb(source=source)
+
+
 @pytest.mark.parametrize(("field", "verb"), VERBS, ids=[f"{n}-{field}" for n, (field, _) in enumerate(VERBS)])
 def test_every_verb_refuses_by_name(
     crowded: BlockingMemoranda, field: str, verb: Callable[[BlockingMemories], Any]

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
+from memoranda.errors import InvalidInput
 from memoranda.filters import STAMPS, Compare, Filter, any_of
 from memoranda.text.json import compact_json
 from memoranda.types import MACHINES, Origin, Subject, Through
@@ -80,12 +81,23 @@ def is_reference(source: str) -> bool:
 def selected(source: str) -> Filter:
     """Return the rows from a source: those with this `source`; for `origin:tool`, `origin:document` or `origin:import`
     also those of the class, for an id of a file or response, or `user:X`, `key:X`, `tool:X`, `import:X`, those that it
-    wrote, or that were written after it was read."""
+    wrote, or that were written after it was read.
+
+    Raises:
+        InvalidInput: it is another `origin:`, or one of the prefixes alone.
+    """
     named = Compare("$source", "eq", source)
-    if source in {f"origin:{name}" for name in CLASSES}:
+    if source.startswith("origin:"):
         name = source.removeprefix("origin:")
+        if name not in CLASSES:
+            known = ", ".join(f"origin:{name}" for name in CLASSES)
+            raise InvalidInput(
+                "source", f"{source!r} is no class of memories that can be selected; use {known}"
+            )
         kind = [Compare("$kind", "eq", name)] if name == "document" else []
         return any_of(named, Compare(ORIGIN, "eq", name), *kind)
+    if source in _REFERENCES:
+        raise InvalidInput("source", f"{source!r} is only a prefix; add an id or a name")
     if not is_reference(source):
         return named
     return any_of(named, Compare(BY, "eq", source), Compare(READ, "eq", source))
