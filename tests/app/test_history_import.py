@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import memoranda
 from memoranda.app.blocking import BlockingMemoranda
-from memoranda.app.history_import import BATCH, ImportOptions, Observe, Write, importing, run
+from memoranda.app.history_import import BATCH, Add, Check, ImportOptions, Observe, Write, importing, run
 from memoranda.app.history_report import HistoryImported, Stored
 from memoranda.errors import InvalidInput
 from memoranda.store.steps import CHARS
@@ -45,6 +45,24 @@ def counts(report: HistoryImported) -> dict[str, int]:
 
 def by_text(rc: BlockingMemoranda) -> dict[str, Memory]:
     return {each.content: each for each in rc.memories.list(limit=1000).data}
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_equal_parts_are_stored_together(tmp_path: Path, dry_run: bool) -> None:
+    path = tmp_path / "memory.jsonl"
+    entity = {"type": "entity", "name": "kettle", "entityType": "thing", "observations": ["is green"] * 1_000}
+    path.write_text(json.dumps(entity))
+    sizes = []
+
+    def perform(step: Write) -> list[Stored]:
+        write = step.write if isinstance(step, Check) else step
+        assert isinstance(write, Add)
+        sizes.append(len(write.memories))
+        return ["read" if dry_run else "created"] * len(write.memories)
+
+    report = run(importing(path, ImportOptions(format="mcp-memory", dry_run=dry_run)), perform)
+    assert sizes == [1] * (1_000 // BATCH)
+    assert counts(report) == {"fact": 1_000}
 
 
 @pytest.mark.parametrize("one", SAMPLES, ids=lambda one: f"{one.format}-{one.form}")

@@ -75,10 +75,11 @@ Storing: TypeAlias = Generator[Write, Sequence[Stored] | None, Sequence[Stored]]
 
 
 class Piece(NamedTuple):
-    """A message or memory to be stored, and its place in the source."""
+    """A message or memory to be stored, its first place in the source, and how often it occurs there in a row."""
 
     fields: dict[str, Any]
     place: str
+    times: int = 1
 
 
 def name_of(source: str | Path) -> str:
@@ -283,14 +284,17 @@ class _Writer:
         reported."""
         try:
             step = write(pieces)
-            return (yield Check(step) if self._options.dry_run else step) or []
+            stored = (yield Check(step) if self._options.dry_run else step) or []
+            again: Stored = "read" if self._options.dry_run else "present"
+            return [*stored, *[again] * sum(piece.times - 1 for piece in pieces)]
         except QuotaExceeded:
             raise
         except (InvalidInput, Conflict) as exc:
             if len(pieces) == 1:
                 reason = TAKEN if isinstance(exc, Conflict) else REFUSED
                 place = pieces[0].place if isinstance(exc, Conflict) else f"{pieces[0].place}: {exc}"
-                self._report.skip(Skipped(kind=kind, reason=reason, place=place, failed=True))
+                for _ in range(pieces[0].times):
+                    self._report.skip(Skipped(kind=kind, reason=reason, place=place, failed=True))
                 return []
         half = len(pieces) // 2
         first = yield from self._stored(kind, pieces[:half], write)
@@ -326,17 +330,19 @@ def _where(item: Conversation, message: Message) -> str:
 
 def _batches(pieces: Sequence[Piece]) -> Generator[list[Piece], None, None]:
     """Yield the pieces in batches in which each id occurs once, so that none is refused after a part of it is
-    written."""
-    batch: list[Piece] = []
-    ids: set[str] = set()
+    written. Equal ones become one."""
+    batch: dict[str, Piece] = {}
     size = 0
     for piece in pieces:
         id_, length = piece.fields["id"], len(piece.fields["content"])
-        if batch and (len(batch) == BATCH or size + length > BATCH_CHARS or id_ in ids):
-            yield batch
-            batch, ids, size = [], set(), 0
-        batch.append(piece)
-        ids.add(id_)
+        same = batch.get(id_)
+        if same is not None and same.fields == piece.fields:
+            batch[id_] = same._replace(times=same.times + 1)
+            continue
+        if batch and (len(batch) == BATCH or size + length > BATCH_CHARS or same is not None):
+            yield [*batch.values()]
+            batch, size = {}, 0
+        batch[id_] = piece
         size += length
     if batch:
-        yield batch
+        yield [*batch.values()]

@@ -306,14 +306,22 @@ def _joined(part: Part, texts: Iterable[str], heading: str) -> str:
 def cut(text: str, tokens: int, count: Count) -> str:
     """Return the text, or its longest beginning with at most so many tokens that ends at a grapheme boundary. It never
     counts much more than it returns."""
-    low, high = 0, min(len(text), max(16, 4 * tokens))
-    while count(text[:high]) <= tokens:
+    low, high, fits = 0, min(len(text), max(16, 4 * tokens)), 0
+    while (over := count(text[:high])) <= tokens:
         if high == len(text):
             return text
-        low, high = high, min(len(text), 2 * high)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if count(text[:middle]) <= tokens else (low, middle)
+        low, high, fits = high, min(len(text), 2 * high), over
+    halve = False
+    while (
+        high - low > 1
+    ):  # by interpolation and by halves in turn: each count costs as much as the text is long
+        share = 0.5 if halve else (tokens + 0.5 - fits) / (over - fits)
+        middle = low + min(high - low - 1, max(1, int(share * (high - low))))
+        halve = not halve
+        if (some := count(text[:middle])) <= tokens:
+            low, fits = middle, some
+        else:
+            high, over = middle, some
     while low and not (is_boundary(text, low) and count(text[:low]) <= tokens):
         low -= 1
     return text[:low]

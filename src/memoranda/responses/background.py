@@ -39,6 +39,8 @@ class Background:
         self._resume = resume
         self._starting: dict[str, asyncio.Event] = {}
         self._keeping: dict[str, Keeping] = {}
+        self._replays = asyncio.Semaphore(1)
+        """Threads that decode events beside each other only delay the event loop."""
         core.jobs.handlers[RESPOND_JOB] = self._job
         core.jobs.lanes[RESPOND_JOB] = AGENT_LANE
         core.jobs.endings[RESPOND_JOB] = self._given_up
@@ -190,7 +192,8 @@ class Background:
             live = status is not None and status[0] in LIVE
             return live, [event for event in events if event["sequence_number"] > after]
 
-        return await self._core.threads.run(self._core.store.db.read, read, row.tenant_id)
+        async with self._replays:
+            return await self._core.threads.run(self._core.store.db.read, read, row.tenant_id)
 
 
 async def _either(flushed: asyncio.Event | None, seconds: float) -> None:

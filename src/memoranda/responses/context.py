@@ -76,7 +76,7 @@ class Remembered(msgspec.Struct):
 async def remembered(turn: Turn, past: Past, new: Sequence[Item]) -> Remembered:
     """Retrieve memories for the last question in the scopes of this conversation, without those that the history
     shows: one search, one embedding."""
-    question = last_question(new, past.items)
+    question = last_question(new, past.items)[: turn.core.max_query_chars]
     use, settings = turn.memory, turn.settings
     if not question or not (settings.memory if use.retrieval is None else use.retrieval):
         return Remembered()

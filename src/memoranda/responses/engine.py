@@ -230,7 +230,7 @@ class Engine:
             reasoning_effort=reasoning.get("effort"),
             verbosity=(request.text or {}).get("verbosity"),
             extra=forwarded if plan.exchange is None else forwarded | plan.exchange.options,
-            question=last_question(plan.input, plan.past.items),
+            question=last_question(plan.input, plan.past.items)[: self.core.max_query_chars],
         )
 
     def _fitted(

@@ -7,6 +7,7 @@ import gzip
 import logging
 import time
 from collections.abc import Awaitable, Coroutine
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import cache, partial
 from typing import Any
 
@@ -26,6 +27,7 @@ from memoranda.server.console import Console
 from memoranda.server.errors import ClientGone, Refused, error_response, unknown_route
 from memoranda.server.inputs import accepts_gzip, from_json, from_query
 from memoranda.server.limits import read_body
+from memoranda.server.load import Bodies, Body, Line
 from memoranda.server.mcp import METADATA, Mcp, Metadata
 from memoranda.server.observe import Observed
 from memoranda.server.openapi import document
@@ -36,6 +38,7 @@ from memoranda.server.sockets import Sockets
 from memoranda.server.sse import Live, while_connected
 from memoranda.server.state import ServerState
 from memoranda.server.telemetry import Telemetry
+from memoranda.types import Subject
 
 log = logging.getLogger("memoranda.http")
 OWN_NAMES = ("{id}", "{model}", "{memory_id}", "{user_id}", "{agent_name}", "{app_id}", "{run_id}")
@@ -56,34 +59,52 @@ class Answers:
         openapi = cache(partial(document, ROUTES, self.server.public_url, _limits(memoranda)))
         self.state = ServerState(memoranda, telemetry, openapi, Live())
         self.mcp = Mcp(memoranda, self.guard, self.state.live)
+        self._line = Line()
+        self.bodies = Bodies(self.server.max_buffered_bytes)
         self._writes: set[asyncio.Task[Any]] = set()
 
     async def answer(self, route: Route, request: Request) -> Response:
         """The answer to a request, its error envelope included."""
-        state = request.scope["memoranda"]
-        state.route = route.path
+        request.scope["memoranda"].route = route.path
         try:
-            subject = self.guard.subject(request, route.needs, route.api)
-            state.tenant = subject.tenant_id if route.needs != "open" else None
-            began = time.perf_counter()
-            call = await self._read(route, request, self.memoranda.acting_as(subject))
-            read = time.perf_counter()
-            result = await self._in_time(route, call)
-            handled = time.perf_counter()
-            response = result if isinstance(result, Response) else await _encoded(route, result, request)
-            self._stages(began, read, handled)
+            subject = await self._subject(route, request)
+            with self.bodies.body() as held:
+                began = time.perf_counter()
+                call = await self._read(route, request, self.memoranda.acting_as(subject), held)
+                read = time.perf_counter()
+                async with self._turn(route):
+                    result = await self._in_time(route, call)
+                    handled = time.perf_counter()
+                    response = (
+                        result if isinstance(result, Response) else await _encoded(route, result, request)
+                    )
+                self._stages(began, read, handled)
         except ClientGone:
             return Response(status_code=499)
         except Exception as exc:  # the caller gets an envelope, the log gets the traceback
             return error_response(exc, route.api.failure)
         return response
 
-    async def _read(self, route: Route, request: Request, memories: Any) -> Call[Any, Any]:
-        body = await self._body(route, request)
+    async def _subject(self, route: Route, request: Request) -> Subject:
+        """The subject of a request, named in its line of the log."""
+        seen = request.scope["memoranda"]
+        async with self.guard.slowed(request):
+            subject = self.guard.known(request, route.needs, route.api)
+        if route.needs != "open":
+            seen.tenant, seen.key = subject.tenant_id, subject.key
+        self.guard.check(subject, route.needs)
+        return subject
+
+    def _turn(self, route: Route) -> AbstractAsyncContextManager[None]:
+        """A turn in the line; long requests mostly wait for others, and those for monitoring never wait."""
+        return nullcontext() if route.long or route.needs == "open" else self._line.turn()
+
+    async def _read(self, route: Route, request: Request, memories: Any, held: Body) -> Call[Any, Any]:
+        body = await self._body(route, request, held)
         query = None if route.query is None else from_query(request.query_params, route.query)
         return Call(self.state, memories, body, query, request.path_params, request)
 
-    async def _body(self, route: Route, request: Request) -> Any:
+    async def _body(self, route: Route, request: Request, held: Body) -> Any:
         """The body as the route declares it; None without a body, or if the handler reads a form itself."""
         if route.form is not None:
             if is_form(request):
@@ -95,7 +116,12 @@ class Answers:
             return None
         server = self.server
         body = await read_body(
-            request.receive, request.headers, server.max_body_bytes, server.request_timeout, long=route.long
+            request.receive,
+            request.headers,
+            server.max_body_bytes,
+            server.request_timeout,
+            long=route.long,
+            take=held.take,
         )
         return body if route.body is bytes else from_json(body, route.body)
 

@@ -3,8 +3,11 @@ machine as admin of tenant `default`."""
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import lru_cache
 from hashlib import sha256
 from ipaddress import IPv6Address, ip_address
@@ -18,6 +21,7 @@ from memoranda.config.sections import OPERATOR_TENANT, Config, ServerKey
 from memoranda.errors import ConfigError, Forbidden, InvalidInput, MissingKey, Unauthorized
 from memoranda.server.console_session import COOKIE, csrf_token, key_of
 from memoranda.server.errors import Refused
+from memoranda.server.load import WrongKeys
 from memoranda.server.route import OWN, Api, Need
 from memoranda.store.access import sees_all
 from memoranda.types import Subject, Through
@@ -53,6 +57,7 @@ class Guard:
                 "add a key, or listen on 127.0.0.1",
             )
         self._keys = [(_digest(key.key), key) for key in config.keys]
+        self._wrong_keys = WrongKeys()
         self._console = config.console.enabled
         self._time_zone = config.sessions.time_zone
 
@@ -65,9 +70,19 @@ class Guard:
             Refused: a browser of another site, or another machine, speaks to a server without keys; or a request with
                 the console's cookie comes from another site or lacks its token.
         """
-        if needs == "open":
-            return Subject(role="reader")
-        subject = self._known(request, api)
+        subject = self.known(request, needs, api)
+        self.check(subject, needs)
+        return subject
+
+    def known(self, request: HTTPConnection, needs: Need, api: Api = OWN) -> Subject:
+        """The subject of a request, before its role is checked; raises `subject`'s errors but for the role."""
+        return Subject(role="reader") if needs == "open" else self._known(request, api)
+
+    def check(self, subject: Subject, needs: Need) -> None:
+        """
+        Raises:
+            Forbidden: the role of the subject is too small for what the route needs.
+        """
         if needs in ("admin", "operator") and subject.role != "admin":
             raise Forbidden("this needs a key with the admin role")
         if needs == "operator" and not is_operator(subject):
@@ -78,7 +93,18 @@ class Guard:
             raise Forbidden("this needs an admin key, or a service key that is bound to no user")
         if needs == "write" and subject.role == "reader":
             raise Forbidden("a reader writes nothing; use a key with the member role or above")
-        return subject
+
+    @asynccontextmanager
+    async def slowed(self, request: HTTPConnection) -> AsyncIterator[None]:
+        """Delay the error if the key of a request turns out to be wrong."""
+        try:
+            yield
+        except MissingKey:
+            raise
+        except Unauthorized:
+            address = request.client.host if request.client else ""
+            await asyncio.sleep(self._wrong_keys.delay(address, time.monotonic()))
+            raise
 
     def _known(self, request: HTTPConnection, api: Api) -> Subject:
         if not self._keys:

@@ -120,7 +120,8 @@ class Console:
             return await self.session(request)
         timeout = self._server.request_timeout
         body = await read_body(request.receive, request.headers, MOST_BYTES, timeout)
-        key = self._guard.key(from_json(body, Login).key.strip())
+        async with self._guard.slowed(request):
+            key = self._guard.key(from_json(body, Login).key.strip())
         session = new_session(key.key, time.time())
         response = _json(_session(key, session))
         response.set_cookie(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import math
 from collections.abc import Callable
 
 import msgspec
@@ -64,8 +65,11 @@ def plain(status: int, error: Problem, exc: Exception) -> ErrorEnvelope:
 class Refused(MemorandaError):
     """A request that HTTP itself refuses, before or beside what the library says."""
 
-    def __init__(self, status: int, code: str, message: str, param: str | None = None) -> None:
+    def __init__(
+        self, status: int, code: str, message: str, param: str | None = None, *, retry_after: float = 1.0
+    ) -> None:
         super().__init__(message)
+        self.retry_after = retry_after
         self.status = status
         self.code = code
         self.param = param
@@ -126,7 +130,7 @@ def problem(exc: Exception) -> tuple[int, Problem]:
         param = exc.field or None if isinstance(exc, InvalidInput) else PARAMS.get(type(exc))  # type: ignore[arg-type]
     if isinstance(exc, ModelUnavailable):
         log.error("%s: %s", code, exc)  # its own words say all; the traceback is that of a socket
-    elif status >= 500:
+    elif status >= 500 and not isinstance(exc, Refused):
         log.error("%s: %s", code, type(exc).__name__, exc_info=exc)
     type_ = SPENT if code == SPENT else type_of(status)
     return status, Problem(message=message, type=type_, param=param, code=code)
@@ -164,6 +168,8 @@ def error_response(exc: Exception, failure: Failure = plain) -> Response:
     """The answer to a request that failed; `failure` makes its body."""
     status, error = problem(exc)
     headers = {401: {"www-authenticate": "Bearer"}, 503: {"retry-after": RETRY_AFTER}}.get(status, {})
+    if isinstance(exc, Refused) and status == 503:
+        headers = {"retry-after": f"{math.ceil(exc.retry_after)}"}
     if isinstance(exc, SpendingLimit):  # clients that would try again at once need not
         headers = {"retry-after": f"{exc.seconds:.0f}", "x-should-retry": "false"}
     if isinstance(exc, HTTPException) and exc.headers:

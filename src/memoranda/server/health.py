@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
-
 import msgspec
 from starlette.responses import Response
 
+from memoranda import __version__
 from memoranda.errors import MemorandaError
 from memoranda.server import wire
 from memoranda.server.errors import JSON, Problem
@@ -25,7 +24,7 @@ class Readiness(msgspec.Struct, kw_only=True, tag_field="object", tag="readiness
 
 
 async def alive(call: Call[None, None]) -> wire.Health:
-    return wire.Health(version=version("memoranda"))
+    return wire.Health(version=__version__)
 
 
 async def ready(call: Call[None, None]) -> Response:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from starlette.types import Receive
 
@@ -16,10 +16,17 @@ DRAIN_SECONDS = 5.0
 
 
 async def read_body(
-    receive: Receive, headers: Mapping[str, str], most: int, patience: float, *, long: bool = False
+    receive: Receive,
+    headers: Mapping[str, str],
+    most: int,
+    patience: float,
+    *,
+    long: bool = False,
+    take: Callable[[int], None] = lambda size: None,
 ) -> bytes:
     """The whole body, of at most `most` bytes, which must arrive within `patience` seconds; a `long` one only has to
-    keep arriving, with no pause of more than that.
+    keep arriving, with no pause of more than that. `take` is called with the bytes of each piece, and may refuse
+    it.
 
     Raises:
         Refused: 413 too large, 408 too slow, 415 compressed, 400 a Content-Length that is no number.
@@ -31,14 +38,19 @@ async def read_body(
         await drain(receive, headers)
         raise _too_large(most)
     try:
-        return await _collect(receive, headers, most, patience, long)
+        return await _collect(receive, headers, most, patience, long, take)
     except TimeoutError as exc:
         says = f"the body did not arrive within {patience:g} seconds"
         raise Refused(408, "request_timeout", says) from exc
 
 
 async def _collect(
-    receive: Receive, headers: Mapping[str, str], most: int, patience: float, long: bool
+    receive: Receive,
+    headers: Mapping[str, str],
+    most: int,
+    patience: float,
+    long: bool,
+    take: Callable[[int], None],
 ) -> bytes:
     pieces: list[bytes] = []
     size = 0
@@ -49,6 +61,12 @@ async def _collect(
             if size > most:
                 await drain(receive, headers)
                 raise _too_large(most)
+            try:
+                take(len(piece))
+            except Refused:
+                pieces.clear()
+                await drain(receive, headers)
+                raise
             pieces.append(piece)
             if not more:
                 return pieces[0] if len(pieces) == 1 else b"".join(pieces)

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from structlog.typing import Processor
 
 
+REFUSED = (401, 403)
+
+
 def configure(level: str) -> None:
     """Sends every logger of this process, uvicorn's too, through structlog."""
     import structlog  # imported late: only the server needs it
@@ -36,9 +39,13 @@ def configure(level: str) -> None:
 
 
 def request_line(log: logging.Logger, scope: Any, status: int, seconds: float) -> None:
-    """One line for one request: the route's template instead of the path, the tenant, no query string."""
+    """One line for one request: the route's template instead of the path, the tenant, no query string. Whom the server
+    refused is a warning, with the address and the name of the key."""
     state = scope["memoranda"]
-    log.info(
+    client = scope.get("client") or ("",)
+    refused = {"address": client[0]} if status in REFUSED else {}
+    log.log(
+        logging.WARNING if refused else logging.INFO,
         "request",
         extra={
             "request_id": state.request_id,
@@ -47,5 +54,7 @@ def request_line(log: logging.Logger, scope: Any, status: int, seconds: float) -
             "status": status,
             "ms": round(seconds * 1000, 2),
             "tenant": state.tenant,
+            "key": state.key,
+            **refused,
         },
     )

@@ -68,8 +68,9 @@ class Mcp:
                 raise Refused(
                     405, "method_not_allowed", f"{request.method} is not for this path; use {allowed}"
                 )
-            subject, place = self._caller(request)
-            state.tenant = subject.tenant_id
+            async with self._guard.slowed(request):
+                subject, place = self._caller(request)
+            state.tenant, state.key = subject.tenant_id, subject.key
             endpoint = await self._opened()
         except Exception as exc:  # the caller gets an envelope, the log gets the traceback
             await self._refused(request, exc)(scope, receive, send)

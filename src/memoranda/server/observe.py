@@ -23,12 +23,13 @@ _PLAIN = re.compile(r"[\w.-]{1,64}")
 class Seen:
     """The facts about a request that parts of the server record."""
 
-    __slots__ = ("request_id", "route", "status", "tenant")
+    __slots__ = ("key", "request_id", "route", "status", "tenant")
 
     def __init__(self, request_id: str) -> None:
         self.request_id = request_id
         self.route = "unknown"
         self.tenant: str | None = None
+        self.key: str | None = None
         self.status = 500
 
 

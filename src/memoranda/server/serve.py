@@ -8,6 +8,8 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
+from typing import Any, cast
 
 import uvicorn
 
@@ -18,11 +20,10 @@ from memoranda.errors import ConfigError, EmbedderUnavailable
 from memoranda.server import logs
 from memoranda.server.app import Answers, create_app
 from memoranda.server.auth import Guard
+from memoranda.server.connections import KEEP_ALIVE, Connection
 
 log = logging.getLogger("memoranda.server")
 
-KEEP_ALIVE = 65
-"""Seconds an idle connection stays: longer than the clients and balancers that reuse it."""
 BACKLOG = 512
 
 
@@ -74,6 +75,7 @@ async def serving(config: Config, listener: socket.socket, *, signals: bool = Tr
             log_config=None,
             access_log=False,
             server_header=False,
+            http=cast(Any, partial(Connection, most=config.server.max_connections, idle={})),
             timeout_keep_alive=KEEP_ALIVE,
             timeout_graceful_shutdown=int(config.server.request_timeout) + 1,
             ws_max_size=config.server.max_body_bytes,

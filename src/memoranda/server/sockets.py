@@ -48,7 +48,9 @@ class Sockets:
         state.route = PATH
         await receive()
         try:
-            subject = self.guard.subject(HTTPConnection(scope), "write")
+            request = HTTPConnection(scope)
+            async with self.guard.slowed(request):
+                subject = self.guard.subject(request, "write")
         except Exception as exc:  # the caller gets an envelope, the log gets the traceback
             await error_response(exc)(scope, receive, send)
             return

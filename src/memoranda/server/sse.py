@@ -21,6 +21,8 @@ EVENTS = "text/event-stream"
 ALIVE = b": keep-alive\n\n"
 LAST_WORDS = 5.0
 """Seconds that a stopped stream has to send its last event."""
+AT_ONCE = 64
+"""Events that are encoded without a pause."""
 Event = dict[str, Any]
 _encoder = msgspec.json.Encoder()
 
@@ -102,6 +104,8 @@ class Live:
     def __init__(self) -> None:
         self.ending = asyncio.Event()
         """Set once the server shuts down: open connections must not start new work, and those that wait end."""
+        self.replaying = asyncio.Semaphore(1)
+        """Held by the stream that encodes many events."""
         self._stops: dict[object, Callable[[], object]] = {}
         self._none = asyncio.Event()
         self._none.set()
@@ -189,13 +193,22 @@ class EventStream(Response):
         events = aiter(self._events)
         try:
             async for some in events:
-                await self._say(send, self._frames.events(some))
+                for at in range(0, len(some), AT_ONCE):
+                    await self._say(send, await self._framed(some[at : at + AT_ONCE]))
             if end := self._frames.end():
                 await self._say(send, end)
         except Exception as exc:  # the status is sent already: report the error in the stream
             await self._say(send, self._frames.error(exc))
         finally:
             await closed(events)
+
+    async def _framed(self, some: Sequence[Any]) -> bytes:
+        """The encoded events. Of many, as a replay has them, other requests get their turn between two pieces."""
+        if len(some) < AT_ONCE:
+            return self._frames.events(some)
+        async with self._live.replaying:
+            await asyncio.sleep(0)
+            return self._frames.events(some)
 
     async def _say(self, send: Send, piece: bytes) -> None:
         self._sent = asyncio.get_running_loop().time()
