@@ -168,6 +168,7 @@ async def remove_session(core: Core, tenant: str, session_id: str) -> None:
 
     def work(w: Writing) -> int:
         seqs = [int(seq) for (seq,) in w.c.all("asked_in_session", [tenant, session_id, ROWS])]
+        w.by_request = True
         w.remove(seqs)
         if len(seqs) < ROWS:
             w.c.run("drop_ask_session", [tenant, session_id])

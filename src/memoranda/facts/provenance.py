@@ -96,6 +96,7 @@ class Provenance:
         text of a message."""
         bounds = {"after": last, "until": w.draw(1)}
         payload = {"sources": sorted(sources), "heirs": heirs or {}, **bounds, "edited": edited}
+        payload |= {"by_request": True} if w.by_request else {}
         key = _key(payload)
         self._said[key] = sources
         with contextlib.suppress(RuntimeError):  # the loop has ended
@@ -115,6 +116,7 @@ class Provenance:
 
         def step(w: Writing, after: int) -> tuple[tuple[int, int], _Part]:
             w.draw(1)  # others that remove sources wait
+            w.by_request = run.payload.get("by_request", False)
             part = _part(w, ids, until, after, edited=edited)
             self._restore(w, part.superseded, heirs)
             resting = part.resting

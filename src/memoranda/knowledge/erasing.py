@@ -94,13 +94,13 @@ class Erasing:
             run.store.db.read, lambda c: c.all("places_of_file", [tenant, id_]), tenant
         )
         chunks = await run.threads.run(run.store.db.read, lambda c: _chunks(c, tenant, places), tenant)
-        await run.change(
-            lambda w: {
-                "chunks": _chunks(w.c, tenant, places),
-                FILES: int(remove_file(w.c, core, tenant, id_)),
-            },
-            {"chunks": chunks, FILES: [(id_, name)]},
-        )
+
+        def work(w: Writing) -> dict[str, int]:
+            w.note([(FILES, id_)])
+            counted = _chunks(w.c, tenant, places)
+            return {"chunks": counted, FILES: int(remove_file(w.c, core, tenant, id_))}
+
+        await run.change(work, {"chunks": chunks, FILES: [(id_, name)]})
         run.ids.add(id_)
         if not run.erasing:
             return
@@ -185,4 +185,7 @@ def _settled(w: Writing, place: Sequence[Any]) -> dict[str, int]:
 
 def _dropped(w: Writing, id_: str) -> dict[str, int]:
     count = w.c.one("count_store_files", [w.tenant, id_])
-    return {"stores": w.c.run("drop_store", [w.tenant, id_]) if count is None or not count[0] else 0}
+    if count is not None and count[0]:
+        return {"stores": 0}
+    w.note([("vector_stores", id_)])
+    return {"stores": w.c.run("drop_store", [w.tenant, id_])}

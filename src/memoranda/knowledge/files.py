@@ -24,6 +24,7 @@ from memoranda.storage.blobs.base import BlobWriter
 from memoranda.storage.sql.base import Connection
 from memoranda.store.access import must_write
 from memoranda.store.core import Core
+from memoranda.store.forgotten import note
 from memoranda.store.ids import new_id
 from memoranda.store.paging import Listed, as_page, check_page, cursors, leave_place, left_place, page
 from memoranda.types import Subject
@@ -288,6 +289,7 @@ class Files:
             leave_place(c, self.subject, "files", row.id, row.seq)
             for store_id, seq in c.all("places_of_file", [row.tenant_id, row.id]):
                 leave_place(c, self.subject, store_id, row.id, seq)
+            note(c, row.tenant_id, [("files", row.id)])
             return remove_file(c, self._core, row.tenant_id, row.id)
 
         then = self._core.jobs.woken(REMOVE_JOB)

@@ -61,6 +61,7 @@ from memoranda.knowledge.waiting import check_wait, is_settled, none_in_progress
 from memoranda.storage.sql.base import Connection
 from memoranda.store.access import must_write
 from memoranda.store.core import Core
+from memoranda.store.forgotten import note
 from memoranda.store.ids import new_id
 from memoranda.store.paging import Listed, as_page, check_page, cursors, leave_place, left_place, page
 from memoranda.text.json import compact_json
@@ -247,6 +248,7 @@ class Stores:
             row = store_owned(c, self.subject, id)
             empty(c, self._core, row.tenant_id, id)
             c.run("drop_store", [row.tenant_id, id])
+            note(c, row.tenant_id, [("vector_stores", id)])
             leave_place(c, self.subject, "vector_stores", id, row.seq)
 
         await self._write(work, id, REMOVE_JOB)
@@ -478,6 +480,7 @@ class Stores:
             row = store_filled(c, self.subject, store_id)
             attachment = attached_row(c, row.tenant_id, store_id, file_id)
             detach(c, self._core, row.tenant_id, store_id, file_id, attachment.seq)
+            note(c, row.tenant_id, [("store_files", store_id, file_id)])
             leave_place(c, self.subject, store_id, file_id, attachment.seq)
 
         await self._write(work, store_id, REMOVE_JOB)

@@ -176,6 +176,7 @@ class Memories:
         row = await self._core.visible_row(self.subject, id)
 
         def work(w: Writing) -> tuple[int, int]:
+            w.by_request = True
             leave_place(w.c, self.subject, "memories", id, row.seq)
             return w.remove([row.seq])
 

@@ -173,6 +173,7 @@ class StoreMemories:
             row = self._seen(w.c, id)
             _check_content(row, expected_sha256)
             now, version_id = now_micros(), new_id("memver_")
+            w.by_request = True
             self._add_version(w, version_id, id, "deleted", row.path, None, now)
             w.c.run("set_store_memory", [None, version_id, now, self._tenant, id])
             w.remove([found.seq for found in fetch_ids(w.c, self._tenant, [id]).values()])

@@ -50,6 +50,8 @@ def drop_step(w: Writing, store_id: str) -> dict[str, int]:
     """Delete a part of a store, and the store itself with the last one; return the counts. From the first one on
     nothing is written into it."""
     w.draw(1)  # writers of other processes wait
+    w.by_request = True
+    w.note([("memory_stores", store_id)])
     w.c.run("close_memory_store", [now_micros(), w.tenant, store_id])
     ids = [id_ for (id_,) in w.c.all("memories_of_store", [w.tenant, store_id, ROWS])]
     if ids:
@@ -85,6 +87,7 @@ class Removal:
             return
         w.also["memory_versions"] += count_versions(w.c, w.tenant, erased)
         w.c.run("drop_store_memories", [w.tenant, listed(erased)])
+        w.note(("store_memories", id_) for id_ in erased)
         self.core.jobs.place(w.c, w.tenant, CLEAR_JOB, {"memories": erased}, dedup_key=digest(*erased))
         with contextlib.suppress(RuntimeError):  # the loop has ended: the next start looks by itself
             wake = self.core.jobs.wake

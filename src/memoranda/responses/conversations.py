@@ -20,6 +20,7 @@ from memoranda.responses.values import Item, Summary
 from memoranda.storage.sql.base import Connection
 from memoranda.store.access import must_write, owns
 from memoranda.store.core import Core
+from memoranda.store.forgotten import note
 from memoranda.store.ids import listed, nameable, new_id
 from memoranda.store.paging import Listed, as_page, check_page, cursors, leave_place, left_place, page
 from memoranda.store.steps import ROWS, TEXTS, parted
@@ -134,6 +135,7 @@ class Conversations:
             if shortened(c, self._tenant, id):
                 return True
             c.run("drop_conversation", [self._tenant, id])
+            note(c, self._tenant, [("conversations", id)])
             return False
 
         while await self._write(work):
@@ -229,6 +231,7 @@ class Conversations:
             row = conversation_seen(c, self.subject, id)
             seq = _item(c, self._tenant, id, item_id)[0]
             c.run("drop_item", [self._tenant, id, item_id])
+            note(c, self._tenant, [("conversation_items", id, item_id)])
             leave_place(c, self.subject, id, item_id, seq)
             summary = stored_summary(row)
             if summary is not None and seq <= summary.seq:

@@ -173,6 +173,7 @@ def _in(phrase: Phrase, name: str, body: str) -> bool:
 
 def _erased(w: Writing, going: Sequence[_Going]) -> dict[str, int]:
     gone = 0
+    w.note(("responses", response.id) for response in going)
     for response in going:
         w.c.run("drop_later_summaries", [w.tenant, response.session, response.seq])
         gone += w.c.run("drop_response", [w.tenant, response.id])
@@ -184,6 +185,7 @@ def _cleared(w: Writing, ids: Sequence[str]) -> dict[str, int]:
 
 
 def _dropped(w: Writing, ids: Sequence[str]) -> dict[str, int]:
+    w.note(("conversations", id_) for id_ in ids)
     items = sum(number for _, number, _ in w.c.all("sizes_of_conversations", [w.tenant, compact_json(ids)]))
     return {
         "items": items,
@@ -192,6 +194,7 @@ def _dropped(w: Writing, ids: Sequence[str]) -> dict[str, int]:
 
 
 def _taken_out(w: Writing, items: Sequence[tuple[str, str]]) -> dict[str, int]:
+    w.note(("conversation_items", *item) for item in items)
     for conversation in sorted({conversation for conversation, _ in items}):
         w.c.run("summarize_conversation", [None, w.tenant, conversation])
     return {"items": sum(w.c.run("drop_item", [w.tenant, conversation, id_]) for conversation, id_ in items)}
@@ -203,4 +206,5 @@ def _blanked(w: Writing, conversation: str, metadata: bool) -> dict[str, int]:
 
 
 def _unmade(w: Writing, ids: Sequence[str]) -> dict[str, int]:
+    w.note(("agents", id_) for id_ in ids)
     return {"agents": sum(w.c.run("drop_agent", [w.tenant, id_]) for id_ in ids)}

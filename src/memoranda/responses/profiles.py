@@ -32,6 +32,7 @@ from memoranda.sessions.switches import switches_of
 from memoranda.storage.sql.base import Connection
 from memoranda.store.access import must_write, owns, sees_all
 from memoranda.store.core import Core
+from memoranda.store.forgotten import note
 from memoranda.store.ids import nameable, new_id
 from memoranda.store.paging import Listed, as_page, check_page, cursors, page
 from memoranda.store.validation import check_name
@@ -213,6 +214,7 @@ class Agents:
         def work(c: Connection) -> None:
             self._owned(c, id)
             c.run("drop_agent", [self._tenant, id])
+            note(c, self._tenant, [("agents", id)])
 
         await self._write(work)
 

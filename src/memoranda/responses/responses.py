@@ -162,6 +162,8 @@ class Responses:
             pass
 
         def work(w: Writing) -> int:
+            w.by_request = True
+            w.note([("responses", id)])
             w.c.run("drop_later_summaries", [tenant, row.session_id, row.seq])
             self._forget(w, id)
             leave_place(w.c, self.subject, "responses", id, row.seq)

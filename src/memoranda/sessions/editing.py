@@ -34,6 +34,7 @@ def remove_messages(w: Writing, rows: Sequence[MessageRow]) -> tuple[int, int]:
                 row.channel_id,
                 row.session_id,
                 row.content,
+                row.key,
                 row.speaker or row.user_id,
             )
             for row in rest

@@ -51,6 +51,7 @@ class Following:
         if messages:
             logged = messages_by_id(w.c, w.tenant, messages)
             w.c.run("drop_messages", [w.tenant, json.dumps(list(logged))])
+            w.note(("messages", id_) for id_ in logged)
             more.append(self.measure(w, {row.session_id for row in logged.values()}))
         now = now_micros()
         for item in removed:
@@ -128,6 +129,7 @@ class Following:
         number, started, ended = measures or (0, None, None)
         if not number:
             w.c.run("drop_session", [w.tenant, row.id])
+            w.note([("sessions", row.id)])
             return False
         spoke = w.c.all("speakers_of", [w.tenant, row.id])
         users = list(dict.fromkeys(user for _, user, _, _ in spoke if user is not None))

@@ -339,6 +339,7 @@ class Sessions:
 
         def work(w: Writing) -> None:
             w.draw(1)
+            w.by_request = True
             row = records.own_message(w.c, self.subject, session_id, id)
             remove_messages(w, [row])
 
@@ -365,6 +366,7 @@ class Sessions:
             if row is None:
                 return False
             records.erasable(self.subject, row)
+            w.by_request = True
             remove_messages(w, records.messages_of(w.c, self._tenant, id, ROWS))
             return True
 

@@ -221,6 +221,7 @@ class Erasure(Forgetting):
 
         def whole(w: Writing) -> Counter[str]:
             counts = Counter(self.counts)
+            w.by_request = True
             w.by_text = self.aim.text is not None and self.aim.other_data
             counts.update(work(w))
             counts.update(w.also)

@@ -20,9 +20,10 @@ from memoranda.indexes.keyword.base import Words
 from memoranda.indexes.vector.base import Index
 from memoranda.storage.sql.base import Connection, Database, Row
 from memoranda.store.changes import Applied, Outcome, Put, Settled, blob, text_key
+from memoranda.store.forgotten import forgotten_rows
 from memoranda.store.index_sync import Derived, Live, Mirror
 from memoranda.store.jobs import REMODEL_JOB, REMODEL_KEY
-from memoranda.store.rows import CHUNK, Record, fetch, fetch_ids, newer_than
+from memoranda.store.rows import CHUNK, Record, fetch, fetch_ids, is_same, newer_than
 from memoranda.store.steps import weight
 from memoranda.store.transaction import Cascade, Edit, Spaces, Writing, compared, known_texts
 from memoranda.store.validation import Draft
@@ -284,6 +285,26 @@ class Store:
     def _writing(self, c: Connection, tenant: str, applied: Applied) -> Writing:
         spaces = Spaces(self.space, self.model, self.next_space)
         return Writing(c, tenant, applied, spaces, tenant in self._tenants, self.cascades, self.edits)
+
+    def forgotten(self, tenant: str, drafts: Sequence[Draft], since: int | None) -> list[bool]:
+        """Return for each draft whether it, or its text in its scope, was forgotten after a moment (microseconds), and
+        is not stored again; False for all without a moment."""
+        if since is None:
+            return [False] * len(drafts)
+
+        def read(c: Connection) -> list[bool]:
+            gone = forgotten_rows(c, tenant, [draft.row for draft in drafts], since)
+            if not any(gone):
+                return gone
+            known = known_texts(c, tenant, drafts)
+            here = fetch_ids(c, tenant, [draft.row.id for draft in drafts])
+            stored = [
+                row.dedup_key in known or (row.id in here and is_same(row, here[row.id]))
+                for row in (draft.row for draft in drafts)
+            ]
+            return [each and not there for each, there in zip(gone, stored, strict=True)]
+
+        return self.db.read(read, tenant)
 
     def put(self, drafts: Sequence[Draft], along: Along | None = None) -> Future[list[Outcome]]:
         """Write drafts of one tenant, and what `along` writes with them. If the text of a draft exists in its scope,

@@ -12,6 +12,7 @@ from memoranda.clock import now_micros
 from memoranda.errors import Conflict, NotFound
 from memoranda.storage.sql.base import Connection
 from memoranda.store.changes import Applied, Outcome, Put, blob, placed
+from memoranda.store.forgotten import Identity, identities_of, note
 from memoranda.store.index_batches import with_vectors
 from memoranda.store.rows import Record, fetch, fetch_ids, is_same, linked_to, speaker_of
 from memoranda.store.validation import Draft
@@ -40,6 +41,7 @@ class Gone(NamedTuple):
     channel_id: str | None
     session_id: str | None
     content: str
+    dedup_key: str
     name: str | None
     superseded_by: str | None = None
     invalid_at: int | None = None
@@ -51,6 +53,7 @@ class Writing:
     `c` is the transaction, for further statements. `cascades` are called with removed memories, `edits` with memories
     whose text changed, in the same transaction; both may write more. `also` counts what cascades delete beside memories
     and vectors, by kind. `by_text` is True if a phrase is forgotten: summaries that go are made again afterwards.
+    `by_request` is True if what is removed was to be deleted: it gets tombstones, see `store.forgotten`.
     """
 
     def __init__(
@@ -67,6 +70,7 @@ class Writing:
         self.tenant = tenant
         self.also = Counter[str]()
         self.by_text = False
+        self.by_request = False
         self._applied = applied
         self._spaces = spaces
         self._known_tenant = known
@@ -297,7 +301,13 @@ class Writing:
     def gone(self, removed: Sequence[Gone]) -> tuple[int, int]:
         """Call the cascades for removed rows, which may also be messages that are no memories. Return the (rows,
         vectors) that they deleted."""
+        self.note(identity for item in removed for identity in identities_of(item.id, item.dedup_key))
         return added_up(cascade(self, removed) for cascade in self._cascades if removed)
+
+    def note(self, identities: Iterable[Identity]) -> None:
+        """Store tombstones of removed rows if they were to be deleted."""
+        if self.by_request:
+            note(self.c, self.tenant, identities)
 
     def edited(self, before: Record, after: Record) -> None:
         """Call `edits` for a changed text, which may also be of a message that is no memory."""

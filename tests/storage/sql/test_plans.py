@@ -29,7 +29,7 @@ WALKS = {
     "changed_tenants", "newest", "misses_model", "go_on_spending", "unsummarized", "count_unsummarized",
     "sessions_of_users", "has_rows",
     # at most one row, the first after a seq
-    "changed_beyond",
+    "changed_beyond", "salts_of_forgotten",
     # of knowledge
     "usage_of_files", "count_stores", "count_chunks", "quotas_of", "pending_bytes", "blobs_known", "drop_upload_of",
     "drop_ended_uploads", "idle_stores", "remodel_stores", "all_removing",

@@ -115,7 +115,7 @@ def pages(db: SqliteDatabase, pragma: str) -> int:
 def test_free_pages_are_given_back_in_steps(db: SqliteDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     """Others write in between, no step gives back more than it may, and nothing of what was there is left."""
     monkeypatch.setattr(storage, "FREED_PAGES", 10)
-    db.write(put("large", "forgotten" * 100_000)).result()
+    db.write(put("large", "large text" * 100_000)).result()
     db.write(put("kept")).result()
     before = pages(db, "page_count")
     db.write(put("large", "")).result()
@@ -132,7 +132,7 @@ def test_free_pages_are_given_back_in_steps(db: SqliteDatabase, monkeypatch: pyt
     assert steps[-1] == "written"
     assert pages(db, "freelist_count") < 10
     assert pages(db, "page_count") <= before - free + 10
-    assert b"forgotten" not in db.path.read_bytes()
+    assert b"large text" not in db.path.read_bytes()
     assert db.faults() == []
     assert db.read(keys) == ["kept", "large", "meanwhile"]
 

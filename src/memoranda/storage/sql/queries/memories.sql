@@ -53,7 +53,8 @@ SELECT DISTINCT s.seq FROM {texts ?2} wanted
 {join} memory_sources s ON s.tenant_id = ?1 AND s.source_id = wanted.value
 
 -- name: memories_going
-SELECT m.seq, m.id, m.kind, m.channel_id, m.session_id, m.content, m.metadata, m.user_id, m.superseded_by, m.invalid_at
+SELECT m.seq, m.id, m.kind, m.channel_id, m.session_id, m.content, m.dedup_key, m.metadata, m.user_id, m.superseded_by,
+    m.invalid_at
 FROM {seqs ?2} wanted
 {join} memories m ON m.tenant_id = ?1 AND m.seq = wanted.value AND m.kind <> 'chunk'
 
@@ -90,6 +91,22 @@ DELETE FROM removals WHERE rev <= ?
 INSERT INTO tombstones (tenant_id, id, erased_at, memories, vectors, counts) VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (tenant_id, id) DO UPDATE SET
     memories = excluded.memories, vectors = excluded.vectors, counts = excluded.counts
+
+-- name: note_forgotten
+INSERT INTO forgotten (tenant_id, salt, mark, forgotten_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING
+
+-- name: salts_of_forgotten (each once, without reading every row)
+WITH RECURSIVE chain (salt) AS (
+    SELECT min(salt) FROM forgotten WHERE tenant_id = ?1
+    UNION ALL
+    SELECT (SELECT min(f.salt) FROM forgotten f WHERE f.tenant_id = ?1 AND f.salt > chain.salt)
+    FROM chain WHERE chain.salt IS NOT NULL
+)
+SELECT salt FROM chain WHERE salt IS NOT NULL
+
+-- name: forgotten_among
+SELECT DISTINCT f.mark FROM {texts ?2} wanted
+{join} forgotten f ON f.tenant_id = ?1 AND f.salt = ?3 AND f.mark = wanted.value AND f.forgotten_at > ?4
 
 -- name: add_embedding
 INSERT INTO embeddings (tenant_id, space, seq, part, start, stop, text_hash, vector)
