@@ -502,12 +502,12 @@ def test_a_newer_format_and_other_files_are_refused(
 ) -> None:
     newer = tmp_path / "newer.zip"
     with zipfile.ZipFile(newer, "w") as archive:
-        archive.writestr("manifest.json", b'{"memoranda_archive": 2, "created_at": "", "tables": {}}')
+        archive.writestr("manifest.json", b'{"memoranda_archive": 3, "created_at": "", "tables": {}}')
     with zipfile.ZipFile(tmp_path / "plain.zip", "w") as archive:
         archive.writestr("a.txt", "a")
     with home.open("other") as other:
         for path, says in (
-            (newer, "format 2"),
+            (newer, "format 3"),
             (tmp_path / "plain.zip", "no archive"),
             (tmp_path / "none.zip", "cannot be read"),
         ):

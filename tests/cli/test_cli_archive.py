@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,23 @@ def test_everything_goes_out_and_in(run: Any, tmp_path: Path) -> None:
     assert "memory               1: 1 new, 0 were there already" in run("import", path, *other).stdout
     assert run.json("import", path, *other)["imported"]["memory"]["present"] == 1
     assert "1 memories" in run("export", "-o", path).stdout
+
+
+@pytest.mark.parametrize("name", ["all.zip", "all.jsonl"])
+def test_what_was_forgotten_stays_out(run: Any, tmp_path: Path, name: str) -> None:
+    path = str(tmp_path / name)
+    id_ = run.json("add", "the kettle is green")["memory"]["id"]
+    run("export", "--output", path)
+    run("forget", id_, "--yes")
+    result = run("import", path)
+    assert result.exit_code == 0
+    assert id_ in result.stdout + result.stderr
+    assert "forgotten after the export was made" in result.stdout + result.stderr
+    assert "--include-forgotten imports it" in result.stderr
+    assert run.json("stats")["memories"] == 0
+    assert id_ in json.dumps(run.json("import", path))
+    run("import", path, "--include-forgotten")
+    assert run.json("stats")["memories"] == 1
 
 
 @pytest.mark.parametrize(

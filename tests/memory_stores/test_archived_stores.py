@@ -46,14 +46,14 @@ def test_a_path_that_is_taken_meanwhile_is_not_restored(
     for note in (erased, other):
         rc.memories.delete(note.id)
     put(notes, path, "newer")
-    report = rc.archives.import_from(archive)
+    report = rc.archives.import_from(archive, include_forgotten=True)
     assert [item.path for item in notes.list().data] == [path, "/lion"]
     kinds = {kind for kind, _ in reasons(report)}
     assert kinds == {"memory in a store", "version of a memory in a store", "memory"}
     assert "has the path of another memory that is here" in reasons(report)[0][1]
     assert rc.memories.search("zebra", mode="words").results == []
     assert rc.memories.search("lion", mode="words").results[0].memory.id == other.id
-    assert reasons(rc.archives.import_from(archive)) == reasons(report)
+    assert reasons(rc.archives.import_from(archive, include_forgotten=True)) == reasons(report)
     until(lambda: not rc.memories.stats()["jobs"].get("queued"), "no job to be queued")
     assert notes.get(other.id).content == "the lion"
 

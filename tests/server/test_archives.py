@@ -44,6 +44,26 @@ def test_an_archive_goes_from_one_tenant_to_another(opened: Any) -> None:
     )
 
 
+def test_what_was_forgotten_stays_out(opened: Any) -> None:
+    house = opened(keys=KEYS)
+
+    def asked(path: str, **how: Any) -> Any:
+        return house.request("POST", f"/v1/memories{path}", key="key-a", **how).json()
+
+    id_ = asked("", json={"content": "of a", "user_id": "ada"})["id"]
+    archive = house.request("GET", AT, key="key-a").content
+    lines = house.request("GET", "/v1/memories/export", key="key-a").content
+    asked("/forget", json={"ids": [id_]})
+    (group,) = restored(house, "key-a", archive).json()["skipped"]
+    assert (group["kind"], group["places"], group["failed"]) == ("memory", [id_], False)
+    assert asked("/import", content=lines)["forgotten"] == [id_]
+    assert asked("/count", json={"scopes": ["all"]})["count"] == 0
+    took = asked("/import", content=lines, params={"include_forgotten": "true"})
+    assert (took["created"], took["forgotten"]) == (1, [])
+    asked("/forget", json={"ids": [id_]})
+    assert restored(house, "key-a", archive, include_forgotten="true").json()["skipped"] == []
+
+
 def test_who_may_not_and_what_is_wrong(opened: Any) -> None:
     house = opened(keys=KEYS)
     assert house.request("GET", AT, key="key-m").status_code == 403

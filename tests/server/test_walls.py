@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from memoranda.server.routes import ROUTES
+from support.exports import undated
 from support.waiting import until_no_job_is_due
 
 PAIRS = 100
@@ -421,7 +422,7 @@ def fill(house: Any, key: str, memories: list[tuple[str, str, bool]], mark: str)
 
 
 def exported(house: Any, key: str) -> bytes:
-    return house.request("GET", "/v1/memories/export?vectors=true", key=key).content
+    return undated(house.request("GET", "/v1/memories/export?vectors=true", key=key).content)
 
 
 @pytest.mark.long

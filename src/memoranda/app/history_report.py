@@ -8,13 +8,14 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from memoranda.importers.values import Skipped
+from memoranda.store.forgotten import FORGOTTEN
 from memoranda.text.storable import storable
 
 Stored: TypeAlias = Literal["created", "present", "ended", "read"]
 """What became of a part: it is new, was there already, or was there and has ended since. In a dry run that does not
 look at the store, it is only `read`."""
 PLACES = 20
-"""The most places listed for one reason."""
+"""The most places listed for one reason, but for what was forgotten: all of it is."""
 PLACE_CHARS = 400
 MOST_REASONS = 200
 TAKEN = "is stored already, with another text or in another scope"
@@ -84,7 +85,7 @@ class HistoryImported(msgspec.Struct, kw_only=True):
         """Count something that was left out."""
         group = self._group(skipped.kind, skipped.reason, skipped.failed)
         group.count += 1
-        if len(group.places) < PLACES:
+        if len(group.places) < PLACES or skipped.reason == FORGOTTEN:
             group.places.append(storable(skipped.place[:PLACE_CHARS]))
 
     def _group(self, kind: str, reason: str, failed: bool) -> LeftOut:

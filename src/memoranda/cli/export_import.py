@@ -19,11 +19,16 @@ from memoranda.cli.progress import bar
 from memoranda.errors import InvalidInput
 from memoranda.importers.formats import ARCHIVE, OWN, format_of
 from memoranda.importers.mapping import parsed
+from memoranda.store.forgotten import FORGOTTEN
 
 if TYPE_CHECKING:
     from memoranda.app.archive.writing import Exported
     from memoranda.app.history_report import HistoryImported
     from memoranda.memories.transfer import Imported
+
+MOST_SHOWN = 20
+"""Ids of one kind that are printed; --json has all."""
+OVERRIDE = "--include-forgotten imports it"
 
 
 @common_options()
@@ -96,6 +101,10 @@ def import_(
         ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Read and report; store nothing.")] = False,
+    include_forgotten: Annotated[
+        bool,
+        typer.Option("--include-forgotten", help="Also what was forgotten after the export was made."),
+    ] = False,
     fields: Annotated[
         list[str] | None,
         typer.Option(
@@ -114,11 +123,15 @@ def import_(
     named = parsed(fields or ())
     if name == OWN:
         _only_for_others(user=user, extraction=extraction, dry_run=dry_run or None, map=fields)
-        imported = invocation.memories.import_from(sys.stdin.buffer if source == "-" else source, scope=place)
+        imported = invocation.memories.import_from(
+            sys.stdin.buffer if source == "-" else source, scope=place, include_forgotten=include_forgotten
+        )
         _show_imported(invocation, imported)
         return
     if name == ARCHIVE:
         _only_for_others(extraction=extraction, map=fields)
+    else:
+        _only_for_others(include_forgotten=include_forgotten or None)
     product = invocation.product  # opened before the progress bar begins
     with bar(f"Importing {name}", quiet=invocation.as_json) as show_progress:
         options = _Common(
@@ -128,7 +141,7 @@ def import_(
             on_progress=lambda report: show_progress(report.read, None, ""),
         )
         if name == ARCHIVE:
-            report = product.archives.import_from(source, **options)
+            report = product.archives.import_from(source, include_forgotten=include_forgotten, **options)
         else:
             report = product.import_history(
                 source, format=name, extraction=extraction, fields=named, **options
@@ -198,6 +211,10 @@ def _show_imported(invocation: Invocation, imported: Imported) -> None:
         imported,
         f"{imported.read} memories read: {imported.created} new, {imported.present} were there already",
     )
+    if imported.forgotten:
+        first = ", ".join(imported.forgotten[:MOST_SHOWN])
+        say(f"{len(imported.forgotten)} were forgotten after the export was made and left out: {first}")
+        say(OVERRIDE)
     if imported.conflicts:
         first = ", ".join(imported.conflicts[:3])
         say(f"{len(imported.conflicts)} ids name another text here and were left alone: {first}")
@@ -206,6 +223,8 @@ def _show_imported(invocation: Invocation, imported: Imported) -> None:
 
 def _show_history(invocation: Invocation, report: HistoryImported) -> None:
     invocation.show(report, "\n".join(_history_lines(report)))
+    if any(group.reason == FORGOTTEN for group in report.skipped):
+        say(OVERRIDE)
     if report.failed:
         say(f"{report.failed} parts are damaged or could not be stored")
         if any(group.reason == TAKEN for group in report.skipped):
@@ -225,5 +244,7 @@ def _history_lines(report: HistoryImported) -> Iterator[str]:
         yield f"  {kind:<12} {tally.read:>9,}{state}"
     for group in report.skipped:
         yield f"  not imported {group.count:>9,}  {plain(group.kind)}: {plain(group.reason)}"
-        if group.failed or group.kind == "date":  # the item itself was imported, with another date
-            yield from (f"    {plain(place)}" for place in group.places)
+        if (
+            group.failed or group.kind == "date" or group.reason == FORGOTTEN
+        ):  # an item was imported with another date
+            yield from (f"    {plain(place)}" for place in group.places[:MOST_SHOWN])

@@ -36,11 +36,14 @@ class ClientArchives:
         scope: str | None = None,
         user_id: str | None = None,
         dry_run: bool = False,
+        include_forgotten: bool = False,
         on_progress: Callable[[HistoryImported], None] | None = None,
     ) -> HistoryImported:
         """See `Archives.import_from`; `on_progress` is called once, when the server has answered."""
-        given = {"scope": scope, "user_id": user_id, "dry_run": "true" if dry_run else None}
+        given = {"scope": scope, "user_id": user_id}
         fields = {name: value for name, value in given.items() if value is not None}
+        flags = {"dry_run": dry_run, "include_forgotten": include_forgotten}
+        fields |= {name: "true" for name, wanted in flags.items() if wanted}
         with opened(Path(source)) as file:
             answer = self._wire.form(ARCHIVE, fields, Path(source).name, file, "application/zip")
         report = msgspec.json.decode(answer, type=HistoryImported)

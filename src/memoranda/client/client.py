@@ -298,9 +298,16 @@ class Client:
         """See `Memories.export_to`; the file is on this machine."""
         return write_file(Path(path), self.export(vectors=vectors, **fields))
 
-    def import_from(self, source: str | Path | Iterable[bytes], *, scope: str | None = None) -> Imported:
+    def import_from(
+        self,
+        source: str | Path | Iterable[bytes],
+        *,
+        scope: str | None = None,
+        include_forgotten: bool = False,
+    ) -> Imported:
         """See `Memories.import_from`; sent in parts, so that no file is too large."""
         query = {} if scope is None else {"scope": scope}
+        query |= {"include_forgotten": "true"} if include_forgotten else {}
         total = Imported()
         for shift, part in _parts(read_lines(source)):
             done = self._part(part, query, shift)
@@ -308,6 +315,7 @@ class Client:
             total.created += done.created
             total.present += done.present
             total.conflicts += done.conflicts
+            total.forgotten += done.forgotten
         return total
 
     def _part(self, part: bytes, query: dict[str, str], shift: int) -> Imported:

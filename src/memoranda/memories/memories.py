@@ -403,17 +403,22 @@ class Memories:
         )
 
     async def import_from(
-        self, source: str | Path | Iterable[bytes], *, scope: str | None = None
+        self,
+        source: str | Path | Iterable[bytes],
+        *,
+        scope: str | None = None,
+        include_forgotten: bool = False,
     ) -> transfer.Imported:
         """Import an export: a path, or its lines. Existing memories stay as they are, so importing twice changes
         nothing. `scope` (`session:X`, ..., `global`) replaces the scope of all memories; one that is here in another
-        scope is copied.
+        scope is copied. What was forgotten after the export was made is left out and reported, unless
+        `include_forgotten`.
 
         Raises:
             InvalidInput: names the invalid line; the lines before it are stored.
         """
         must_write(self.subject)
-        return await transfer.take(self._core, self.subject, source, scope, self._may_own)
+        return await transfer.take(self._core, self.subject, source, scope, self._may_own, include_forgotten)
 
     # --- long work ---------------------------------------------------------------------------------
 

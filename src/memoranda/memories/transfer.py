@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from memoranda.clock import now_micros
+from memoranda.clock import micros, moment, now_micros
 from memoranda.errors import Conflict, InvalidInput, MemorandaError
 from memoranda.filters import Filter
 from memoranda.memories.copies import copy_of, link_copies
@@ -52,9 +52,10 @@ Place = Annotated[int, msgspec.Meta(ge=0, lt=1 << 40)]
 
 
 class Header(msgspec.Struct, kw_only=True):
-    """The first line: the format's version, and whose vectors follow."""
+    """The first line: the format's version, when the export was made, and whose vectors follow."""
 
     memoranda_export: int
+    created_at: datetime | None = None
     model: str | None = None
     dim: int | None = None
 
@@ -95,17 +96,19 @@ class ArchivedLine(Line, kw_only=True):
 
 
 class Imported(msgspec.Struct, kw_only=True):
-    """What an import came to. `conflicts` are ids that already name another text here; they were left alone."""
+    """What an import came to. `conflicts` are ids that already name another text here, and `forgotten` those (or lines)
+    of memories that were forgotten after the export was made; they were left alone."""
 
     read: int = 0
     created: int = 0
     present: int = 0
     conflicts: list[str] = []
+    forgotten: list[str] = []
 
 
 def lines(store: Store, tenant: str, where: Filter, vectors: bool) -> Iterator[bytes]:
     """Yield the export, one line at a time, each ending in a newline."""
-    header = Header(memoranda_export=FORMAT)
+    header = Header(memoranda_export=FORMAT, created_at=moment(now_micros()))
     if vectors:
         header.model, header.dim = store.model, store.index.dim
     yield msgspec.json.encode(header) + b"\n"
@@ -158,6 +161,7 @@ async def take(
     source: str | Path | Iterable[bytes],
     scope: str | None,
     may_own: Callable[[Any, str], None],
+    include_forgotten: bool = False,
 ) -> Imported:
     """Import the memories of an export, 500 at a time. See `Memories.import_from`.
 
@@ -168,7 +172,14 @@ async def take(
     done = Imported()
     exported = False
     header = Header(memoranda_export=FORMAT)
-    batch: list[Draft] = []
+    since: int | None = None
+    batch: dict[int, Draft] = {}
+
+    async def store() -> None:
+        moved = place is not None
+        free = await core.threads.run(_not_forgotten, core.store, subject.tenant_id, batch, done, since)
+        await _store(core, subject.tenant_id, free, done, exported=exported, moved=moved)
+
     place = place_of(scope)
     decoder = msgspec.json.Decoder(Line)
     pages = _pages(read_lines(source))
@@ -183,15 +194,19 @@ async def take(
             if number == 1 and b'"memoranda_export"' in raw[:200]:
                 header = _header(raw)
                 exported = True
+                if (
+                    not include_forgotten
+                ):  # one of an earlier version has no date: it is older than all tombstones
+                    since = 0 if header.created_at is None else micros(header.created_at)
                 continue
             try:
-                batch.append(_draft(raw, decoder, header, core.ingest, subject, place, number, may_own))
+                batch[number] = _draft(raw, decoder, header, core.ingest, subject, place, number, may_own)
             except MemorandaError:
-                await _store(core, subject.tenant_id, batch, done, exported=exported, moved=place is not None)
+                await store()
                 raise
             done.read += 1
-        await _store(core, subject.tenant_id, batch, done, exported=exported, moved=place is not None)
-        batch = []
+        await store()
+        batch = {}
     return done
 
 
@@ -326,6 +341,17 @@ def parts_of(vectors: list[Vector] | None, header: Header, ingest: Ingest, row: 
         text = row.content[item.start : item.stop]
         parts.append(Part(item.start, item.stop, text, GIVEN + item.text_hash, vector))
     return parts
+
+
+def _not_forgotten(
+    store: Store, tenant: str, batch: dict[int, Draft], done: Imported, since: int | None
+) -> list[Draft]:
+    """Return the drafts that were not forgotten after a moment, and report the others."""
+    gone = dict(zip(batch, store.forgotten(tenant, [*batch.values()], since), strict=True))
+    done.forgotten += [
+        item.row.id if item.named else f"line {number}" for number, item in batch.items() if gone[number]
+    ]
+    return [item for number, item in batch.items() if not gone[number]]
 
 
 async def _store(

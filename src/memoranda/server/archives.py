@@ -38,11 +38,13 @@ ArchivePlace = Annotated[
 
 
 class ArchiveFields(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Where everything goes instead of where it was, and whether only a report is wanted."""
+    """Where everything goes instead of where it was, whether only a report is wanted, and whether what was forgotten
+    after the archive was written is restored, too."""
 
     scope: ArchivePlace | None = None
     user_id: Id | None = None
     dry_run: bool = False
+    include_forgotten: bool = False
 
 
 class ArchiveRestored(HistoryImported, kw_only=True, tag_field="object", tag="archive.restored"):
@@ -110,7 +112,11 @@ async def restore(call: Call[None, None]) -> ArchiveRestored:
         )
         fields = fields_of(filled.fields, ArchiveFields)
         report = await memoranda.archives_as(call.memories.subject).import_from(
-            path, scope=fields.scope, user_id=fields.user_id, dry_run=fields.dry_run
+            path,
+            scope=fields.scope,
+            user_id=fields.user_id,
+            dry_run=fields.dry_run,
+            include_forgotten=fields.include_forgotten,
         )
     return ArchiveRestored(**{name: getattr(report, name) for name in report.__struct_fields__})
 

@@ -221,7 +221,9 @@ async def _pieces(first: bytes, lines: AsyncIterator[bytes]) -> AsyncIterator[by
 async def import_(call: Call[bytes, wire.ImportQuery]) -> wire.ImportedMemories:
     telemetry = call.state.telemetry
     with telemetry.upserting():
-        done = await call.memories.import_from(call.body.splitlines(), scope=call.query.scope)
+        done = await call.memories.import_from(
+            call.body.splitlines(), scope=call.query.scope, include_forgotten=call.query.include_forgotten
+        )
     telemetry.wrote("created", done.created)
     telemetry.wrote("present", done.present)
     return as_wire(done, wire.ImportedMemories)

@@ -202,9 +202,11 @@ class ProjectionBody(SelectionBody, kw_only=True, forbid_unknown_fields=True):
 
 
 class ImportQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """`scope` puts everything there (`session:X`, ..., `global`) instead of where it was."""
+    """`scope` puts everything there (`session:X`, ..., `global`) instead of where it was; `include_forgotten` stores
+    also what was forgotten after the export was made."""
 
     scope: Place | None = None
+    include_forgotten: bool = False
 
 
 class ReembedBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -413,12 +415,14 @@ class ScopeStats(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.s
 
 
 class ImportedMemories(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.import"):
-    """What an import came to; `conflicts` are ids that already name another text, left alone."""
+    """What an import came to; `conflicts` are ids that already name another text, `forgotten` those of memories that
+    were forgotten after the export was made: both are left alone."""
 
     read: int
     created: int
     present: int
     conflicts: list[str]
+    forgotten: list[str]
 
 
 class NearDuplicatePair(NearDuplicate, kw_only=True, tag_field="object", tag="memory.near_duplicate"):

@@ -52,13 +52,15 @@ class Archives:
         scope: str | None = None,
         user_id: str | None = None,
         dry_run: bool = False,
+        include_forgotten: bool = False,
         on_progress: Callable[[HistoryImported], None] | None = None,
     ) -> HistoryImported:
         """Restore an archive into the tenant. Existing rows stay as they are, so restoring twice changes nothing.
         The whole archive is read and checked first.
 
         `scope` (`user:X`, `agent:X`, `channel:X`, `global`) and `user_id` replace the scope of all rows. With `dry_run`
-        nothing is stored. `on_progress` is called with the report as it stands.
+        nothing is stored. What was forgotten after the archive was written is left out and reported, unless
+        `include_forgotten`. `on_progress` is called with the report as it stands.
 
         Raises:
             Forbidden: the subject is no admin.
@@ -83,6 +85,7 @@ class Archives:
                 archive,
                 place_of_rows(place, user_id),
                 dry_run=dry_run,
+                include_forgotten=include_forgotten,
                 on_progress=on_progress,
             )
             return await work.run()

@@ -6,7 +6,8 @@ import hashlib
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
+from datetime import datetime
 from pathlib import Path
 from threading import Event
 from types import TracebackType
@@ -14,8 +15,9 @@ from typing import IO
 
 import msgspec
 
-from memoranda.app.archive.tables import CHUNKS, FILES, MEMORIES, TABLES
+from memoranda.app.archive.tables import CHUNKS, FILES, FORGOTTEN, MEMORIES, TABLES
 from memoranda.app.archive.writing import FORMAT, MANIFEST, Manifest
+from memoranda.clock import micros
 from memoranda.concurrency.threads import until_cancelled
 from memoranda.errors import InvalidInput
 from memoranda.memories.transfer import BATCH
@@ -27,6 +29,8 @@ PAGE_BYTES = 8 << 20
 PIECE = 1 << 18
 _FILE = re.compile(r"files/[A-Za-z0-9_-]{1,128}")
 _ROWS = {f"rows/{name}.jsonl": name for name in (*(table.name for table in TABLES), CHUNKS, MEMORIES)}
+_FORGOTTEN = f"rows/{FORGOTTEN.name}.jsonl"
+"""The part that archives of format 1 do not have."""
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, RuntimeError)
 
 
@@ -87,8 +91,24 @@ class ArchiveFile:
         for name in self._parts:
             if name != MANIFEST and name not in wanted & _ROWS.keys() and not _FILE.fullmatch(name):
                 raise self._damaged(f"it has a part that does not belong in an archive: {name[:200]!r}")
-        for name in sorted(_ROWS.keys() - (self._parts.keys() & wanted)):
+        for name in sorted(self._row_parts() - (self._parts.keys() & wanted)):
             raise self._damaged(f"it has no {name}")
+
+    def _row_parts(self) -> Set[str]:
+        """Return the parts with rows that an archive of this format has."""
+        return _ROWS.keys() if self.manifest.memoranda_archive > 1 else _ROWS.keys() - {_FORGOTTEN}
+
+    @property
+    def created_at(self) -> int:
+        """When it was written. Microseconds since 1970.
+
+        Raises:
+            InvalidInput: the manifest has no such moment.
+        """
+        try:
+            return micros(datetime.fromisoformat(self.manifest.created_at))
+        except ValueError as exc:
+            raise self._damaged(f"{MANIFEST}: created_at is no date") from exc
 
     def check(self, stopped: Event) -> None:
         """Read the whole archive once and compare it with its checksums.
@@ -97,8 +117,8 @@ class ArchiveFile:
             CancelledError: `stopped` is set.
             InvalidInput: a part is damaged.
         """
-        for name, table in _ROWS.items():
-            member = self.manifest.tables[table]
+        for name in sorted(self._row_parts()):
+            member = self.manifest.tables[_ROWS[name]]
             self._check_part(stopped, name, member.bytes, member.sha256)
         known = set()
         for line in self.lines(FILES.name):
@@ -123,8 +143,10 @@ class ArchiveFile:
             raise self._damaged(f"{name} is not what was written")
 
     def lines(self, table: str) -> Iterator[Numbered]:
-        """Yield the lines of a table."""
+        """Yield the lines of a table; none of one that its format does not have."""
         number = 0
+        if f"rows/{table}.jsonl" not in self._row_parts():
+            return
         try:
             with self._zip.open(self._parts[f"rows/{table}.jsonl"]) as member:
                 while raw := member.readline(MOST_LINE + 1):

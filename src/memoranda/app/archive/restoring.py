@@ -53,6 +53,7 @@ from memoranda.memories.transfer import (
 from memoranda.sessions.rolling import SOURCE as ROLLED
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
+from memoranda.store.forgotten import FORGOTTEN, FORGOTTEN_WITH
 from memoranda.store.ids import listed
 from memoranda.store.steps import DRAFTS, parted
 from memoranda.store.validation import Draft, keyed
@@ -68,7 +69,8 @@ NOT_MOVED = "is not moved to another scope: the weeks of a channel are summarize
 
 
 class Restoring:
-    """One restore. `place` has the ids that replace those of the rows; with `dry_run` nothing is stored."""
+    """One restore. `place` has the ids that replace those of the rows; with `dry_run` nothing is stored. Without
+    `include_forgotten` what was forgotten after the archive was written is left out."""
 
     def __init__(
         self,
@@ -78,6 +80,7 @@ class Restoring:
         place: dict[str, str | None],
         *,
         dry_run: bool,
+        include_forgotten: bool = False,
         on_progress: Callable[[HistoryImported], None] | None = None,
     ) -> None:
         self._core = core
@@ -87,8 +90,9 @@ class Restoring:
         self._place = place
         self._dry_run = dry_run
         self._on_progress = on_progress
-        self._refused: dict[str, set[str]] = {}
-        """Ids of refused rows: rows that belong to them are refused, too."""
+        self._since = None if include_forgotten else archive.created_at
+        self._refused: dict[str, dict[str, str]] = {}
+        """Why rows were refused, by table and key: rows that belong to them are refused, too."""
         self.report = HistoryImported(format=ARCHIVE, dry_run=dry_run)
         manifest = archive.manifest
         self._header = Header(memoranda_export=FORMAT, model=manifest.model, dim=manifest.dim)
@@ -135,17 +139,20 @@ class Restoring:
     async def _other_session(self, rows: list[Fields]) -> None:
         """Find the sessions whose ids name other sessions here, before their messages are restored."""
         done = await self._read(partial(self._written, SESSIONS, rows, dry=True))
-        self._refused.setdefault(SESSIONS.name, set()).update(rows[at]["id"] for at in done.refused)
+        refused = {rows[at]["id"]: reason for at, reason in done.refused.items()}
+        self._refused.setdefault(SESSIONS.name, {}).update(refused)
 
     async def _rows(self, table: Table, rows: list[Fields]) -> None:
         if table is ROLLUPS and self._place:
             for row in rows:
                 self._skip(table.what, NOT_MOVED, f"{row['channel_id']}, week {row['week']}")
             return
-        accepted = [at for at, row in enumerate(rows) if not self._belongs_to_refused(table, row)]
-        for at in sorted({*range(len(rows))} - {*accepted}):
-            self._refuse(table, rows[at], GONE)
-        some = [rows[at] for at in accepted]
+        some = []
+        for row in rows:
+            if reason := self._belongs_to_refused(table, row):
+                self._refuse(table, row, reason)
+            else:
+                some.append(row)
         if not some:
             return
         if self._dry_run:
@@ -157,17 +164,23 @@ class Restoring:
         self.report.count(table.what, [True] * len(done.created) + [False] * len(done.present))
 
     def _written(self, table: Table, rows: list[Fields], c: Connection, *, dry: bool) -> Any:
-        return write_rows(c, self._core, self._tenant, table, rows, dry=dry, moved=self._place)
+        return write_rows(
+            c, self._core, self._tenant, table, rows, dry=dry, moved=self._place, since=self._since
+        )
 
-    def _belongs_to_refused(self, table: Table, row: Fields) -> bool:
+    def _belongs_to_refused(self, table: Table, row: Fields) -> str | None:
+        """Return why a row is refused with what it belongs to; None if it is not."""
         owners = {**table.parents, **table.groups}
-        return any(row[column] in self._refused.get(owner, ()) for column, owner in owners.items())
+        refused = [self._refused.get(owner, {}).get(row[column]) for column, owner in owners.items()]
+        if FORGOTTEN in refused:
+            return FORGOTTEN if "id" in row else FORGOTTEN_WITH
+        return GONE if any(refused) else None
 
     def _refuse(self, table: Table, row: Fields, reason: str) -> None:
-        if "id" in row:
-            self._refused.setdefault(table.name, set()).add(row["id"])
         place = ", ".join(str(row[name]) for name in table.key if name in row)
-        self._skip(table.what, reason, place or str(row.get("query_id")), failed=True)
+        self._refused.setdefault(table.name, {})[place] = reason
+        failed = reason not in (FORGOTTEN, FORGOTTEN_WITH)
+        self._skip(table.what, reason, place or str(row.get("query_id")), failed=failed)
 
     async def _summaries(self, rows: list[Fields]) -> None:
         refused = self._refused.get(CONVERSATIONS.name, ())
@@ -247,8 +260,9 @@ class Restoring:
                 except InvalidInput as exc:
                     self._damaged("memory", MEMORIES, line.number, exc)
                     continue
-                if draft.row.kind == "message" and draft.row.id in self._refused.get(MESSAGES.name, ()):
-                    self._skip("memory", GONE, draft.row.id, failed=True)
+                refused = self._refused.get(MESSAGES.name, {}) if draft.row.kind == "message" else {}
+                if reason := refused.get(draft.row.id):
+                    self._skip_part(draft.row.id, reason)
                     continue
                 if self._place and (draft.row.kind, draft.row.source) == ("rollup", ROLLED):
                     self._skip("memory", NOT_MOVED, draft.row.id)
@@ -269,13 +283,22 @@ class Restoring:
         for draft in drafts:
             id_ = draft.row.id
             path, store, user = stored.get(id_, ("", "", None))
-            if path is None or id_ in self._refused.get(STORE_MEMORIES.name, ()):
-                self._skip("memory", GONE, id_, failed=path is not None)
+            reason = self._refused.get(STORE_MEMORIES.name, {}).get(id_)
+            if path is None:
+                self._skip("memory", GONE, id_)
+                continue
+            if reason:
+                self._skip_part(id_, reason)
                 continue
             if store and self._place:
                 draft.row = keyed(draft.row._replace(user_id=user, channel_id=store))
             left.append(draft)
         return left
+
+    def _skip_part(self, id_: str, reason: str) -> None:
+        """Skip the memory of a row that was refused for a reason."""
+        forgotten = reason == FORGOTTEN
+        self._skip("memory", FORGOTTEN if forgotten else GONE, id_, failed=not forgotten)
 
     async def _memories_of(self, drafts: list[Draft]) -> None:
         fresh, present = await self._core.threads.run(self._new_memories, drafts)
@@ -297,14 +320,17 @@ class Restoring:
         """Return the drafts that are not stored yet, and the number of those that are."""
         here = self._core.store.by_id(self._tenant, [draft.row.id for draft in drafts])
         known = self._core.store.known_texts(self._tenant, drafts)
+        forgotten = self._core.store.forgotten(self._tenant, drafts, self._since)
         fresh, present = [], 0
-        for draft in drafts:
+        for draft, gone in zip(drafts, forgotten, strict=True):
             other = here.get(draft.row.id)
             same = other is not None and other.created_at == draft.row.created_at
             if same and any(getattr(other, name) != getattr(draft.row, name) for name in self._place):
                 self._skip("memory", ELSEWHERE, draft.row.id, failed=True)
             elif same or draft.row.dedup_key in known:
                 present += 1
+            elif gone:
+                self._skip("memory", FORGOTTEN, draft.row.id)
             elif other is not None:
                 self._skip("memory", TAKEN, draft.row.id, failed=True)
             else:
@@ -325,14 +351,20 @@ class Restoring:
 
     async def _chunks(self) -> None:
         decoder = msgspec.json.Decoder(ChunkLine)
+        attached = self._refused.get(ATTACHED.name, {})
         pages = self._archive.pages(CHUNKS)
         while page := await self._core.threads.run(next, pages, None):
             lines = []
             for line in page:
                 try:
-                    lines.append(decode(line.raw, decoder))
+                    chunk = decode(line.raw, decoder)
                 except InvalidInput as exc:
                     self._damaged("chunk", CHUNKS, line.number, exc)
+                    continue
+                if attached.get(f"{chunk.store_id}, {chunk.file_id}") in (FORGOTTEN, FORGOTTEN_WITH):
+                    self._skip("chunk", FORGOTTEN_WITH, chunk.id)
+                else:
+                    lines.append(chunk)
             if lines:
                 await self._chunks_of(lines)
             self._progress()

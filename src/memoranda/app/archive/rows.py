@@ -30,6 +30,7 @@ from memoranda.sessions.keeping import schedule_rollups
 from memoranda.sessions.records import messages_by_id, sessions_by_id
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
+from memoranda.store.forgotten import FORGOTTEN, forgotten_among
 from memoranda.store.steps import ROWS
 from memoranda.text.json import compact_json
 
@@ -38,7 +39,7 @@ GONE = "belongs to what is not restored"
 TAKEN = "has the id of something else that is here"
 ELSEWHERE = "is here already, in another scope"
 TAKEN_PATH = "has the path of another memory that is here, or one above or below it"
-CASTS = {"week": "BIGINT", "first": "BIGINT", "seq": "BIGINT", "through": "BIGINT"}
+CASTS = dict.fromkeys(("week", "first", "seq", "through", "forgotten_at"), "BIGINT")
 """Types of key columns that are no text."""
 
 
@@ -59,9 +60,11 @@ def write_rows(
     *,
     dry: bool,
     moved: Collection[str] = (),
+    since: int | None = None,
 ) -> Written:
     """Insert rows that are missing; with `dry`, only report them. `moved` are the columns of the scope that the rows
-    were moved to: a row of another scope is not the same."""
+    were moved to: a row of another scope is not the same. Those that were forgotten after `since` (microseconds) are
+    refused."""
     done = Written()
     scope = [name for name in table.places if name in moved]
     same = (*table.same, *scope)
@@ -70,18 +73,19 @@ def write_rows(
     if not dry:
         _without_orphans(c, tenant, table, rows, left, done)
     there = _there(c, tenant, table, [rows[at] for at in left if at not in done.refused], same)
+    keys = {at: tuple(rows[at].get(name) for name in table.key) for at in left if at not in done.refused}
+    named = {at: (table.name, *map(str, key)) for at, key in keys.items()}
+    forgotten = set() if since is None else forgotten_among(c, tenant, [*named.values()], since)
     places: dict[tuple[Any, ...], int] = {}
-    for at in left:
-        key = tuple(rows[at].get(name) for name in table.key)
-        if at in done.refused:
-            continue
-        if key in there:
-            other, own = there[key], tuple(rows[at][name] for name in same)
-            if other == own:
-                done.present.append(at)
-            else:
-                size = len(table.same)
-                done.refused[at] = ELSEWHERE if other[:size] == own[:size] else TAKEN
+    for at, key in keys.items():
+        other, own = there.get(key), tuple(rows[at][name] for name in same)
+        if other == own:
+            done.present.append(at)
+        elif named[at] in forgotten:
+            done.refused[at] = FORGOTTEN
+        elif other is not None:
+            size = len(table.same)
+            done.refused[at] = ELSEWHERE if other[:size] == own[:size] else TAKEN
         elif key in places:
             done.present.append(at)
         else:

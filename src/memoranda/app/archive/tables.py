@@ -316,7 +316,18 @@ MEMORY_VERSIONS = Table(
     places=(),
     where="EXISTS (SELECT 1 FROM store_memories m WHERE m.tenant_id = t.tenant_id AND m.id = t.memory_id)",
 )
+FORGOTTEN = Table(
+    "forgotten",
+    "tombstone",
+    _columns("salt text, mark text, forgotten_at time"),
+    key=("salt", "mark", "forgotten_at"),
+    order=("salt", "mark", "forgotten_at"),
+    same=(),
+    places=(),
+    numbered=False,
+)
 TABLES = (
+    FORGOTTEN,
     FILES,
     STORES,
     WRITERS,

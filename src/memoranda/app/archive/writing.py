@@ -24,7 +24,7 @@ from memoranda.store.core import Core
 from memoranda.store.listing import page
 from memoranda.store.rows import COLUMNS, Record
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "manifest.json"
 STAMP = (1980, 1, 1, 0, 0, 0)
 """The date of every member: archives of the same rows have the same bytes, except for the date of the manifest."""
