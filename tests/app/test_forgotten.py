@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from memoranda.app.blocking import BlockingMemoranda
+from memoranda.app.bundle_files import write_bundle
 from memoranda.app.history_report import HistoryImported
 from memoranda.memory_stores.values import NewStore, NewStoreMemory
 from memoranda.responses.profiles import NewProfile
@@ -247,3 +248,23 @@ def test_facts_that_a_job_deletes_have_tombstones(rc: BlockingMemoranda, tmp_pat
     rc.memories.export_to(lines)
     rc.sessions.delete_message("talk", "said")
     assert {*rc.memories.import_from(lines).forgotten} == ids | {"said"}
+
+
+def test_a_bundle_leaves_out_what_was_forgotten(rc: BlockingMemoranda, home: Any, tmp_path: Path) -> None:
+    ids = {
+        rc.memories.add(f"the {WORD} is {kind}", kind=kind, user_id="mara").memory.id
+        for kind in ("note", "fact")
+    }
+    rc.memories.add("the kettle is green", user_id="dan")
+    bundle, archive = tmp_path / "old.mem", tmp_path / "new.zip"
+    write_bundle(bundle, rc.memories.export())
+    rc.memories.forget(scopes=["user:mara"])
+    rc.archives.export_to(archive)
+    for dry_run in (True, False):
+        assert set().union(*left_out(rc.import_history(bundle, dry_run=dry_run)).values()) == ids
+        assert rc.memories.count(scopes=["all"]) == 1
+    with home.open("other") as other:
+        other.archives.import_from(archive)
+        assert set().union(*left_out(other.import_history(bundle)).values()) == ids
+        assert left_out(other.import_history(bundle, include_forgotten=True)) == {}
+        assert other.memories.count(scopes=["all"]) == 3

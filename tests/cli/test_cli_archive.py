@@ -24,7 +24,7 @@ def test_everything_goes_out_and_in(run: Any, tmp_path: Path) -> None:
     assert "1 memories" in run("export", "-o", path).stdout
 
 
-@pytest.mark.parametrize("name", ["all.zip", "all.jsonl"])
+@pytest.mark.parametrize("name", ["all.zip", "all.jsonl", "all.mem"])
 def test_what_was_forgotten_stays_out(run: Any, tmp_path: Path, name: str) -> None:
     path = str(tmp_path / name)
     id_ = run.json("add", "the kettle is green")["memory"]["id"]
@@ -47,6 +47,7 @@ def test_what_was_forgotten_stays_out(run: Any, tmp_path: Path, name: str) -> No
         (["export", "-o", "all.zip", "--scope", "user:ada"], "--scope: is for memories as JSONL"),
         (["export", "-o", "all.zip", "--kind", "fact"], "--kind: is for memories as JSONL"),
         (["import", "all.zip", "--extraction"], "--extraction: does not apply"),
+        (["import", ".", "--from", "chatgpt", "--include-forgotten"], "--include-forgotten: does not apply"),
         (["import", "all.zip", "--map", "text=a"], "--map: does not apply"),
         (["import", "all.zip", "--map", "color=a"], "table, id, text, date"),
     ],

@@ -54,6 +54,7 @@ REFUSED = {
     "POST /v1/chat/completions messages[0].tool_calls": "No tool output found for function call",
     "POST /v1/memories replaces": "replaces: is for facts",
     "POST /v1/memories/batch memories[0].replaces": "replaces: is for facts",
+    "POST /v1/memories/forgotten memories[0].replaces": "replaces: is for facts",
     "POST /v3/memories/ filters.AND": NO_MORE_CONDITIONS,
     "POST /v3/memories/ filters.OR": NO_MORE_CONDITIONS,
     "POST /v3/memories/ filters.NOT": NO_MORE_CONDITIONS,

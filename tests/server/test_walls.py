@@ -89,6 +89,9 @@ CASES: dict[str, Case] = {
         Ask({"scopes": ["session:s"]}),
     ],
     "POST /v1/memories/count": selections,
+    "POST /v1/memories/forgotten": lambda id_: [
+        Ask({"memories": [{"id": id_, "content": "a"}], "exported_at": "2020-01-01T00:00:00Z"})
+    ],
     "POST /v1/memories/count_access": lambda id_: [Ask({"ids": [id_]})],
     "GET /v1/memories/stats": none,
     "POST /v1/memories/compact": none,

@@ -15,6 +15,9 @@ def valid_requests(ids: dict[str, str]) -> dict[str, dict[str, Any]]:
     return {
         "POST /v1/memories": {"json": {"content": "more", "embedding": [0.25] * 64}},
         "POST /v1/memories/batch": {"json": {"memories": [{"content": "most", "embedding": [0.25] * 64}]}},
+        "POST /v1/memories/forgotten": {
+            "json": {"memories": [{"content": "most"}], "exported_at": "2026-05-01T00:00:00Z"}
+        },
         "POST /v1/memories/search": {"json": {"query": "something", "explain": True, "limit": 50}},
         "POST /v1/memories/entries": {"json": {"entries": [{"content": "another"}]}},
         "POST /v1/memories/entries/search": {"json": {"query": "something"}},

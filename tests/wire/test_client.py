@@ -13,6 +13,7 @@ import pytest
 import memoranda.client.client
 from memoranda import errors
 from memoranda.app import blocking
+from memoranda.app.bundle_files import write_bundle
 from memoranda.app.evals.evaluation import EvaluationQuestion, SearchConfiguration
 from memoranda.client import Client
 from memoranda.memory_stores.values import (
@@ -167,7 +168,10 @@ def test_what_was_forgotten_is_left_out_of_imports(served: Callable[..., Any], t
         id_ = client.add("the kettle is green").memory.id
         client.archives.export_to(archive)
         client.export_to(lines)
+        bundle = tmp_path / "all.mem"
+        write_bundle(bundle, client.export())
         client.forget([id_])
+        assert [group.places for group in client.import_history(bundle).skipped] == [[id_]]
         assert [group.places for group in client.archives.import_from(archive).skipped] == [[id_]]
         assert client.import_from(lines).forgotten == [id_]
         assert client.import_from(lines, include_forgotten=True).created == 1

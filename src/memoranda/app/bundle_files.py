@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
-from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,6 +18,7 @@ import msgspec
 from memoranda.errors import InvalidInput, StorageError
 from memoranda.importers.bundle_records import OWN
 from memoranda.importers.portable_memory import ITEMS, MANIFEST, SUMS
+from memoranda.memories.transfer import Header
 from memoranda.store.rows import ITEM, RESERVED
 from memoranda.text.json import compact_json
 from memoranda.types import SCOPE_FIELDS, Memory
@@ -143,6 +143,7 @@ class _Writer:
         self._path = path
         self._streams: dict[str, _Stream] = {}
         self._contexts: dict[str, datetime] = {}
+        self._created_at = datetime.now(UTC)
         self._times: list[datetime] = []
         """The first and the last moment of an episode."""
 
@@ -152,7 +153,9 @@ class _Writer:
         with _writes(self._path):
             (self._folder / ITEMS).mkdir()
         try:
-            for raw in islice(lines, 1, None):  # the first line is the header
+            rows = iter(lines)
+            self._created_at = msgspec.json.decode(next(rows), type=Header).created_at or self._created_at
+            for raw in rows:
                 memory = msgspec.json.decode(raw, type=Memory)
                 with _writes(self._path):
                     self._add(memory, done)
@@ -201,7 +204,7 @@ class _Writer:
             "specURL": SPECIFICATION,
             "generator": f"memoranda/{version('memoranda')}",
             "conformanceLevel": "L0",
-            "createdAt": _stamp(datetime.now(UTC)),
+            "createdAt": _stamp(self._created_at),
             "exportMode": "full",
             "schemaVersion": 1,
             "embeddingModel": "",

@@ -23,6 +23,7 @@ from memoranda.importers.values import Conversation, Entry, Item, Message, Skipp
 from memoranda.memories.transfer import place_of
 from memoranda.sessions.values import Around, Observed
 from memoranda.storage.data_lock import refuse_live_database
+from memoranda.store.forgotten import FORGOTTEN
 from memoranda.store.validation import check_name
 from memoranda.text.hashing import digest
 from memoranda.text.storable import storable
@@ -38,8 +39,8 @@ OPTIONAL = ("role", "importance", "confidence", "occurred_at", "valid_from", "in
 
 class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How data is imported: its format (None: as its content shows), the scope and user for all of it (None: as the
-    data says), whether facts are extracted (None: as configured), whether nothing is stored, and the names of fields in
-    databases, see `importers.mapping`."""
+    data says), whether facts are extracted (None: as configured), whether nothing is stored, the names of fields in
+    databases, see `importers.mapping`, and whether what was forgotten since the export is imported, too."""
 
     format: str | None = None
     scope: str | None = None
@@ -47,6 +48,7 @@ class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
     extraction: bool | None = None
     dry_run: bool = False
     fields: dict[str, str] = {}
+    include_forgotten: bool = False
 
 
 class Observe(NamedTuple):
@@ -68,7 +70,14 @@ class Check(NamedTuple):
     write: Observe | Add
 
 
-Write: TypeAlias = Observe | Add | Check
+class Find(NamedTuple):
+    """Memories of this program of which those are looked for that were forgotten after the export was made."""
+
+    memories: list[dict[str, Any]]
+    exported_at: datetime
+
+
+Write: TypeAlias = Observe | Add | Check | Find
 Import: TypeAlias = Generator[Write, Sequence[Stored] | None, HistoryImported]
 """An import: a generator that yields writes; it is sent what became of each part, or thrown the error."""
 Storing: TypeAlias = Generator[Write, Sequence[Stored] | None, Sequence[Stored]]
@@ -79,6 +88,7 @@ class Piece(NamedTuple):
 
     fields: dict[str, Any]
     place: str
+    exported_at: datetime | None = None
     times: int = 1
 
 
@@ -239,7 +249,8 @@ class _Writer:
     def entry(self, item: Entry) -> Generator[Write, Sequence[Stored] | None, None]:
         """Store a memory, together with others of its kind."""
         pieces = self._entries.setdefault(item.kind, [])
-        pieces.append(Piece(self._memory(item), item.place))
+        since = None if self._options.include_forgotten else item.exported_at
+        pieces.append(Piece(self._memory(item), item.place, since))
         self._waiting += len(item.content)
         if len(pieces) >= BATCH or self._waiting > BATCH_CHARS:
             yield from self.flush()
@@ -252,10 +263,38 @@ class _Writer:
             ended = [piece for piece in pieces if "invalid_at" in piece.fields]
             others = [piece for piece in pieces if "invalid_at" not in piece.fields]
             for batch in (*_batches(ended), *_batches(others)):
+                batch = yield from self._not_forgotten(kind, batch)
+                if not batch:
+                    continue
                 stored = yield from self._stored(
                     kind, batch, lambda some: Add([piece.fields for piece in some])
                 )
                 self._report.count_stored(kind, stored)
+
+    def _not_forgotten(
+        self, kind: str, pieces: list[Piece]
+    ) -> Generator[Write, Sequence[Stored] | None, list[Piece]]:
+        """Return the pieces that were not forgotten after their export was made, and report the others. Refused ones
+        are among those returned."""
+        since = next((piece.exported_at for piece in pieces if piece.exported_at is not None), None)
+        if since is None:
+            return pieces
+        try:
+            found = (yield Find([piece.fields for piece in pieces], since)) or []
+        except InvalidInput:
+            half = len(pieces) // 2
+            if not half:
+                return pieces
+            first = yield from self._not_forgotten(kind, pieces[:half])
+            return [*first, *(yield from self._not_forgotten(kind, pieces[half:]))]
+        gone = [
+            piece.exported_at is not None and state == "forgotten"
+            for piece, state in zip(pieces, found, strict=True)
+        ]
+        for piece in (piece for piece, each in zip(pieces, gone, strict=True) if each):
+            for _ in range(piece.times):
+                self._report.skip(Skipped(kind=kind, reason=FORGOTTEN, place=piece.fields["id"]))
+        return [piece for piece, each in zip(pieces, gone, strict=True) if not each]
 
     def _memory(self, item: Entry) -> dict[str, Any]:
         ids: dict[str, str | None] = {
@@ -299,6 +338,11 @@ class _Writer:
         half = len(pieces) // 2
         first = yield from self._stored(kind, pieces[:half], write)
         return [*first, *(yield from self._stored(kind, pieces[half:], write))]
+
+
+def forgotten_states(forgotten: Sequence[bool]) -> list[Stored]:
+    """Return the reply to `Find`."""
+    return ["forgotten" if each else "read" for each in forgotten]
 
 
 def states(outcomes: Sequence[Added | Observed]) -> list[Stored]:

@@ -11,9 +11,9 @@ from memoranda.importers.values import Skipped
 from memoranda.store.forgotten import FORGOTTEN
 from memoranda.text.storable import storable
 
-Stored: TypeAlias = Literal["created", "present", "ended", "read"]
-"""What became of a part: it is new, was there already, or was there and has ended since. In a dry run that does not
-look at the store, it is only `read`."""
+Stored: TypeAlias = Literal["created", "present", "ended", "read", "forgotten"]
+"""What became of a part: it is new, was there already, or was there and has ended since, or it was forgotten since the
+export. In a dry run that does not look at the store, it is only `read`."""
 PLACES = 20
 """The most places listed for one reason, but for what was forgotten: all of it is."""
 PLACE_CHARS = 400

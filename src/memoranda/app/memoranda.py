@@ -27,9 +27,11 @@ from memoranda.app.evals.evaluation import (
 from memoranda.app.history_import import (
     Add,
     Check,
+    Find,
     ImportOptions,
     Observe,
     advance,
+    forgotten_states,
     importing,
     name_of,
     new_ends,
@@ -237,6 +239,7 @@ class Memoranda:
         extraction: bool | None = None,
         dry_run: bool = False,
         fields: dict[str, str] | None = None,
+        include_forgotten: bool = False,
         on_progress: Callable[[HistoryImported], None] | None = None,
     ) -> HistoryImported:
         """Import data of another system from a file, folder, zip file or database: conversations as sessions,
@@ -245,7 +248,8 @@ class Memoranda:
         `format` is one of `importers.formats.FORMATS`; without it, the content decides. `scope` (`user:X`, `agent:X`,
         `channel:X`, `global`) and `user_id` apply to all of it instead of what the data says. With `dry_run` nothing is
         stored, and the report is that of the import. `fields` names fields of a database by what they are
-        (`importers.mapping.NAMES`). `on_progress` is called with the report as it stands, on another thread. What is
+        (`importers.mapping.NAMES`). Of a bundle of this program, what was forgotten after it was made is left out,
+        unless `include_forgotten`. `on_progress` is called with the report as it stands, on another thread. What is
         damaged is in the report, and the rest is imported.
 
         Raises:
@@ -258,6 +262,7 @@ class Memoranda:
             extraction=extraction,
             dry_run=dry_run,
             fields=fields or {},
+            include_forgotten=include_forgotten,
         )
         work = importing(source, options, on_progress)
         subject = _importer(self.subject, source)
@@ -387,10 +392,12 @@ def _importer(subject: Subject, source: str | Path) -> Subject:
     return replace(subject, through=Through(origin="import", by=(f"import:{name_of(source)}",)))
 
 
-async def _performed(write: Observe | Add, memories: Memories, sessions: Sessions) -> Sequence[Stored]:
+async def _performed(write: Observe | Add | Find, memories: Memories, sessions: Sessions) -> Sequence[Stored]:
     """Return what became of the parts of a write of an import."""
     if isinstance(write, Observe):
         return states(await sessions.observe(write.messages, **write.place))
+    if isinstance(write, Find):
+        return forgotten_states(await memories.forgotten(write.memories, write.exported_at))
     added = await memories.add_many(write.memories)
     stored = states(added)
     for place, at in new_ends(write.memories, added).items():

@@ -17,6 +17,7 @@ from memoranda.cli.options import Kinds, Places, Scope, ScopeId, kinds_of, scope
 from memoranda.cli.output import plain, say
 from memoranda.cli.progress import bar
 from memoranda.errors import InvalidInput
+from memoranda.importers import portable_memory
 from memoranda.importers.formats import ARCHIVE, OWN, format_of
 from memoranda.importers.mapping import parsed
 from memoranda.store.forgotten import FORGOTTEN
@@ -130,7 +131,7 @@ def import_(
         return
     if name == ARCHIVE:
         _only_for_others(extraction=extraction, map=fields)
-    else:
+    elif name != portable_memory.NAME:
         _only_for_others(include_forgotten=include_forgotten or None)
     product = invocation.product  # opened before the progress bar begins
     with bar(f"Importing {name}", quiet=invocation.as_json) as show_progress:
@@ -138,10 +139,11 @@ def import_(
             scope=place,
             user_id=user,
             dry_run=dry_run,
+            include_forgotten=include_forgotten,
             on_progress=lambda report: show_progress(report.read, None, ""),
         )
         if name == ARCHIVE:
-            report = product.archives.import_from(source, include_forgotten=include_forgotten, **options)
+            report = product.archives.import_from(source, **options)
         else:
             report = product.import_history(
                 source, format=name, extraction=extraction, fields=named, **options
@@ -155,6 +157,7 @@ class _Common(TypedDict):
     scope: str | None
     user_id: str | None
     dry_run: bool
+    include_forgotten: bool
     on_progress: Callable[[HistoryImported], None]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -20,9 +20,11 @@ from memoranda.app.costs import UsageReport
 from memoranda.app.evals.evaluation import DEFAULTS, Evaluation, EvaluationQuestion, SearchConfiguration
 from memoranda.app.history_import import (
     Check,
+    Find,
     ImportOptions,
     Observe,
     Write,
+    forgotten_states,
     importing,
     name_of,
     new_ends,
@@ -75,6 +77,10 @@ class _AddedFlags(msgspec.Struct):
 
     created: bool
     embedded: bool
+
+
+class _Forgotten(msgspec.Struct):
+    forgotten: list[int]
 
 
 class _Many(msgspec.Struct):
@@ -331,6 +337,15 @@ class Client:
             says = str(exc).removeprefix(f"{exc.field}: ")
             raise errors.InvalidInput(f"line {int(number) + shift}", says) from exc
 
+    def forgotten(
+        self, memories: Iterable[NewMemory | Mapping[str, Any] | str], exported_at: datetime
+    ) -> Sequence[bool]:
+        """See `Memories.forgotten`."""
+        items = [{"content": item} if isinstance(item, str) else item for item in memories]
+        body = {"memories": items, "exported_at": exported_at}
+        answer = msgspec.json.decode(self._wire.call("POST", f"{AT}/forgotten", body=body), type=_Forgotten)
+        return [place in answer.forgotten for place in range(len(items))]
+
     def import_history(
         self,
         source: str | Path,
@@ -341,6 +356,7 @@ class Client:
         extraction: bool | None = None,
         dry_run: bool = False,
         fields: dict[str, str] | None = None,
+        include_forgotten: bool = False,
         on_progress: Callable[[HistoryImported], None] | None = None,
     ) -> HistoryImported:
         """See `Memoranda.import_history`; the source is on this machine, and a dry run only reads it."""
@@ -351,6 +367,7 @@ class Client:
             extraction=extraction,
             dry_run=dry_run,
             fields=fields or {},
+            include_forgotten=include_forgotten,
         )
         key, user = self._wire.named
         with Client(self.url, key, user=user, importing=name_of(source)) as client:
@@ -362,6 +379,8 @@ class Client:
             return ["read"] * len(parts.messages if isinstance(parts, Observe) else parts.memories)
         if isinstance(write, Observe):
             return states(self.sessions.observe(write.messages, **write.place))
+        if isinstance(write, Find):
+            return forgotten_states(self.forgotten(write.memories, write.exported_at))
         added = self.add_many(write.memories)
         stored = states(added)
         for place, at in new_ends(write.memories, added).items():

@@ -12,15 +12,20 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
+from msgspec.structs import replace
+
+from memoranda.clock import EPOCH
 from memoranda.importers import bundle_records
 from memoranda.importers.bundle_records import Names
+from memoranda.importers.dates import moment
 from memoranda.importers.fields import items, mapping, name, objects, text
 from memoranda.importers.json_stream import CHUNK
 from memoranda.importers.sources import Source, each_file, left_out
-from memoranda.importers.values import Item, Skipped
+from memoranda.importers.values import Entry, Item, Skipped
 
 NAME = "portable-memory"
 MANIFEST = "manifest.json"
@@ -106,9 +111,10 @@ def _records(bundle: _Bundle, files: list[str]) -> Iterator[Item]:
         for _ in _each(bundle, file, partial(_withdrawn, deleted)):
             pass  # damage is reported below
     names = _names(bundle, sound, deleted)
+    exported = partial(_exported, moment(bundle.manifest.get("createdAt")) or EPOCH)
     for file in records:
         if match := _RECORDS.fullmatch(file):
-            yield from _each(bundle, file, partial(_item, match[1], deleted, names))
+            yield from map(exported, _each(bundle, file, partial(_item, match[1], deleted, names)))
 
 
 def _checked(bundle: _Bundle, files: list[str], sound: list[str]) -> Iterator[Item]:
@@ -185,6 +191,12 @@ def _names(bundle: _Bundle, sound: list[str], deleted: set[str]) -> Names:
         for id_ in deleted:
             names[kind].pop(id_, None)
     return names
+
+
+def _exported(at: datetime, item: Item) -> Item:
+    """Return the item with the time of the bundle if it is a memory of this program."""
+    ours = isinstance(item, Entry) and item.memory_id is not None
+    return replace(item, exported_at=at) if ours else item
 
 
 def _withdrawn(deleted: set[str], value: dict[str, Any], place: str) -> Iterator[Item]:

@@ -33,7 +33,8 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """A memory. `id` is the same at every reading, and unique within the format, or within `source` if that is there.
-    The ids of scopes are those of the source. `memory_id` is the id of the memory, if it was one of this program."""
+    The ids of scopes are those of the source. `memory_id` is the id of the memory, if it was one of this program, and
+    `exported_at` when it was exported then."""
 
     id: str
     place: str
@@ -52,6 +53,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     agent_id: str | None = None
     channel_id: str | None = None
     memory_id: str | None = None
+    exported_at: datetime | None = None
     source_refs: list[str] | None = None
     session_id: str | None = None
 

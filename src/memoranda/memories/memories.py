@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from typing_extensions import Unpack
 
-from memoranda.clock import now_micros
+from memoranda.clock import micros, now_micros
 from memoranda.concurrency.threads import until_cancelled
 from memoranda.errors import Forbidden, InvalidInput, NotFound
 from memoranda.filters import EVERYTHING, Filter, all_of
@@ -419,6 +420,15 @@ class Memories:
         """
         must_write(self.subject)
         return await transfer.take(self._core, self.subject, source, scope, self._may_own, include_forgotten)
+
+    async def forgotten(
+        self, memories: Iterable[NewMemory | Mapping[str, Any] | str], exported_at: datetime
+    ) -> Sequence[bool]:
+        """Return for each memory of an export whether it, or its text in its scope, was forgotten after the export was
+        made, and is not stored again. Errors as `add_many`, except those that only the transaction can detect."""
+        drafts = self.prepare(memories)
+        store, since = self._core.store, micros(exported_at)
+        return await self._core.threads.run(store.forgotten, self.subject.tenant_id, drafts, since)
 
     # --- long work ---------------------------------------------------------------------------------
 

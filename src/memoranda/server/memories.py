@@ -79,8 +79,7 @@ def _added(outcome: Added) -> wire.AddedMemory:
 
 
 async def create_batch(call: Call[wire.BatchBody, None]) -> wire.AddedList:
-    for i, new in enumerate(call.body.memories):
-        new.embedding = floats(new.embedding, f"memories[{i}].embedding")  # type: ignore[assignment]
+    _read_vectors(call.body.memories)
     with call.state.telemetry.upserting(), in_batch("memories", len(call.body.memories)):
         outcomes = await call.memories.add_many(call.body.memories)
     call.state.telemetry.added(outcomes)
@@ -92,6 +91,12 @@ async def create_batch(call: Call[wire.BatchBody, None]) -> wire.AddedList:
         created=created,
         present=len(outcomes) - created,
     )
+
+
+def _read_vectors(memories: Sequence[wire.NewMemoryBody]) -> None:
+    """Replace the vectors of a batch by lists of numbers."""
+    for i, new in enumerate(memories):
+        new.embedding = floats(new.embedding, f"memories[{i}].embedding")  # type: ignore[assignment]
 
 
 @contextmanager
@@ -229,6 +234,14 @@ async def import_(call: Call[bytes, wire.ImportQuery]) -> wire.ImportedMemories:
     return as_wire(done, wire.ImportedMemories)
 
 
+async def forgotten(call: Call[wire.ExportedBody, None]) -> wire.ForgottenSince:
+    body = call.body
+    _read_vectors(body.memories)
+    with in_batch("memories", len(body.memories)):
+        gone = await call.memories.forgotten(body.memories, body.exported_at)
+    return wire.ForgottenSince(forgotten=[place for place, each in enumerate(gone) if each])
+
+
 async def near_duplicates(call: Call[wire.NearDuplicatesBody, None]) -> wire.NearDuplicateList:
     body = call.body
     found = await call.memories.near_duplicates(limit=body.limit, after=body.after, **selected(body))
@@ -278,6 +291,10 @@ ROUTES = (
     Route(
         "POST", f"{AT}/import", "Import an export", import_, "write", wire.ImportedMemories, bytes,
         wire.ImportQuery, long=True,
+    ),
+    Route(
+        "POST", f"{AT}/forgotten", "Which of an export were forgotten since", forgotten, "write", wire.ForgottenSince,
+        wire.ExportedBody, long=True,
     ),
     Route(
         "POST", f"{AT}/near_duplicates", "Memories that say nearly the same", near_duplicates, "read",

@@ -114,6 +114,12 @@ class BatchBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     ]
 
 
+class ExportedBody(BatchBody, kw_only=True, forbid_unknown_fields=True):
+    """Memories of an export that was made then."""
+
+    exported_at: datetime
+
+
 class ChangeBody(Change, kw_only=True, forbid_unknown_fields=True):
     """The fields to change; what is left out stays as it is."""
 
@@ -412,6 +418,12 @@ class ScopeStats(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.s
     memories: int
     characters: int
     by_kind: dict[str, int]
+
+
+class ForgottenSince(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.forgotten_since"):
+    """The places, from 0, of the memories that were forgotten after their export was made, and are not stored again."""
+
+    forgotten: list[int]
 
 
 class ImportedMemories(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.import"):

@@ -52,6 +52,7 @@ class BlockingMemories:
     projection = blocking(Memories.projection)
     export_to = blocking(Memories.export_to)
     import_from = blocking(Memories.import_from)
+    forgotten = blocking(Memories.forgotten)
     reembed = blocking(Memories.reembed)
     move_index = blocking(Memories.move_index)
     compact = blocking(Memories.compact)
