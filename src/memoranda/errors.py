@@ -85,6 +85,10 @@ class StorageError(MemorandaError):
     """The rows could not be read or written; nothing was half done."""
 
 
+class DamagedData(StorageError):
+    """A stored text or file is not what was written: its hash differs. It is neither returned nor quoted."""
+
+
 class IndexUnavailable(MemorandaError):
     """A derived index did not answer. Rows are safe; the other half of search still works."""
 

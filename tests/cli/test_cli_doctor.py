@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pysqlite3 import dbapi2
 
 from memoranda.app import blocking
 from memoranda.cli import checks
@@ -195,3 +196,13 @@ def test_packages_of_other_platforms_are_not_missing() -> None:
     assert [one.state for one in checks.packages(wanted)] == ["ok", "ok"]
     here = checks.packages([f"not-there ; sys_platform == '{sys.platform}'"])
     assert [one.state for one in here] == ["ok", "broken"]
+
+
+def test_verify_compares_every_text(run: Any, tmp_path: Path) -> None:
+    assert run("add", "The rent is 100 euro").exit_code == 0
+    data = next(tmp_path.rglob("memoranda.db"))
+    with dbapi2.connect(data) as c:
+        c.execute("UPDATE memories SET content = 'The rent is 900 euro'")
+    result = run("doctor", "--verify")
+    assert result.exit_code == 1
+    assert "1 of 1 texts are not what was written" in result.stdout

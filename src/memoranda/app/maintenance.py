@@ -22,6 +22,8 @@ RETRY_AFTER = 5.0
 SOON = 0.2
 """The delay in seconds before pending embeddings are made: those of a burst in one job."""
 WATCH_SECONDS = 1.0
+COMPARE_SECONDS = 600.0
+"""The time between two comparisons of some texts with their hashes."""
 
 
 class Upkeep:
@@ -34,7 +36,7 @@ class Upkeep:
         self._open = True
         self._asked: dict[str, float] = {}
         """Until when the job enqueued for a tenant cannot have begun: it covers embeddings pending before then."""
-        self._watcher: asyncio.Task[None] | None = None
+        self._watchers: list[asyncio.Task[None]] = []
         core.jobs.handlers |= {
             EMBED_JOB: self.embed,
             COMPACT_JOB: self.compact,
@@ -57,7 +59,19 @@ class Upkeep:
                     self.core.store.model,
                 )
         if self.core.store.db.shared:
-            self._watcher = self.loop.create_task(self._watch())
+            self._watchers.append(self.loop.create_task(self._watch()))
+        self._watchers.append(self.loop.create_task(self._compare()))
+
+    async def _compare(self) -> None:
+        """Compare some texts of a random tenant with their hashes, from time to time."""
+        store = self.core.store
+        while self._open:
+            await asyncio.sleep(COMPARE_SECONDS * random.uniform(0.8, 1.2))
+            with contextlib.suppress(MemorandaError):  # the rows are away: whoever needs them says so
+                tenants = await self.core.threads.run(store.db.read, lambda c: c.all("tenants"))
+                if tenants:
+                    tenant = str(random.choice(tenants)[0])
+                    await self.core.threads.run(store.compare_texts, tenant, everything=False)
 
     async def _watch(self) -> None:
         """Synchronize with the other processes of a shared database."""
@@ -76,9 +90,8 @@ class Upkeep:
     def end(self) -> None:
         """Stop: no job is enqueued from here on."""
         self._open = False
-        for task in (*self._tasks, self._watcher):
-            if task is not None:
-                task.cancel()
+        for task in (*self._tasks, *self._watchers):
+            task.cancel()
 
     def schedule_embeddings(self, tenant: str) -> None:
         """Schedule embeddings for rows that were written without."""

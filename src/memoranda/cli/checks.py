@@ -11,6 +11,7 @@ import stat
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
@@ -20,16 +21,20 @@ import msgspec
 from memoranda.config.sections import Config
 from memoranda.document_qa.beginning import DIMENSION, check_dimension
 from memoranda.errors import ConfigError, MemorandaError
+from memoranda.knowledge.integrity import compare_files
 from memoranda.providers.chat import open_model
 from memoranda.providers.chat.base import Ask, Model
 from memoranda.providers.embeddings import open_embedder
 from memoranda.providers.embeddings.local import WEIGHTS, known_models
 from memoranda.providers.embeddings.manifest import open_folder
+from memoranda.store.core import Core
 from memoranda.store.index_checks import sample
 from memoranda.store.store import Store
 
 OLDEST_SQLITE = (3, 51, 3)
 """The release that fixed a reset of the write-ahead log which could lose pages."""
+NAMED = 10
+"""Ids of damaged texts or files that are shown."""
 LEAST_FREE = 200_000_000
 LOW_FREE = 2_000_000_000
 
@@ -237,6 +242,25 @@ def rows(store: Store) -> Iterator[Finding]:
             yield broken(f"sample{where}", says, "memoranda reindex --rebuild")
     if not tenants:
         yield ok("memories", "none yet")
+
+
+def hashes(core: Core, everything: bool) -> Iterator[Finding]:
+    """Compare texts and files of every tenant with their hashes: all, or a sample."""
+    tenants = [str(row[0]) for row in core.store.db.read(lambda c: c.all("tenants"))]
+    for what, compare in (
+        ("texts", core.store.compare_texts),
+        ("files", partial(compare_files, core)),
+    ):
+        done = [compare(tenant, everything=everything) for tenant in tenants]
+        count, damaged = sum(one.total for one in done), [id_ for one in done for id_ in one.damaged]
+        if damaged:
+            named = ", ".join(damaged[:NAMED]) + (", ..." if len(damaged) > NAMED else "")
+            says = f"{len(damaged)} of {count:,} {what} are not what was written: {named}"
+            yield broken(what, says, "restore a backup; until then they are neither returned nor quoted")
+        elif count:
+            yield ok(
+                what, f"{count:,} compared with their hashes{'' if everything else '; --verify compares all'}"
+            )
 
 
 def counts(tenant: str, stats: dict[str, Any]) -> Iterator[Finding]:

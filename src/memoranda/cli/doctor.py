@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib.metadata import requires
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 import typer
@@ -24,7 +25,12 @@ MARKS = {"ok": "ok    ", "note": "note  ", "broken": "BROKEN"}
 
 
 @common_options()
-def doctor(invocation: Invocation) -> None:
+def doctor(
+    invocation: Invocation,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Compare every text and file with its hash, not a sample.")
+    ] = False,
+) -> None:
     """Say what is in force, what is missing, and what to do about it. Ends with 1 when something is broken."""
     settings: list[Setting] = []
     try:
@@ -36,7 +42,7 @@ def doctor(invocation: Invocation) -> None:
         ]
     else:
         settings = explain(config)
-        findings = list(examine(config))
+        findings = list(examine(config, verify))
     wrong = [finding for finding in findings if finding.state == "broken"]
     if invocation.as_json:
         emit({"ok": not wrong, "findings": findings, "configuration": settings})
@@ -46,8 +52,9 @@ def doctor(invocation: Invocation) -> None:
         raise typer.Exit(1)
 
 
-def examine(config: Config) -> Iterator[Finding]:
-    """Run every check of a valid configuration, as far as each allows the next."""
+def examine(config: Config, verify: bool) -> Iterator[Finding]:
+    """Run every check of a valid configuration, as far as each allows the next; with `verify` on all texts and
+    files."""
     yield from checks.packages(requires("memoranda") or [])
     yield checks.sqlite()
     yield configuration(config)
@@ -59,7 +66,7 @@ def examine(config: Config) -> Iterator[Finding]:
         yield broken("database", str(exc), "correct the file, or name another")
         return
     if folder is None and config.data != ":memory:":
-        yield from check_rows(config)
+        yield from check_rows(config, verify)
         return
     if config.data == ":memory:":
         yield from checks.dimension(config)
@@ -72,7 +79,7 @@ def examine(config: Config) -> Iterator[Finding]:
     if not exists:
         yield from checks.dimension(config)
     elif not any(finding.state == "broken" for finding in findings):
-        yield from check_rows(config)
+        yield from check_rows(config, verify)
 
 
 def configuration(config: Config) -> Finding:
@@ -84,13 +91,14 @@ def configuration(config: Config) -> Finding:
     return ok("configuration", f"from {', '.join(origins)}" if origins else "all defaults")
 
 
-def check_rows(config: Config) -> Iterator[Finding]:
+def check_rows(config: Config, verify: bool) -> Iterator[Finding]:
     """Check the rows: in the folder opened here, or through the server that has it open."""
     try:
         with blocking.open(config=config) as product:
             if folder_of(config) is not None:
                 yield ok("lock", "free")
             yield from checks.rows(product.inner.core.store)
+            yield from checks.hashes(product.inner.core, verify)
     except FolderInUse as busy:
         if busy.url is None:
             yield note("lock", str(busy), "stop that process to look inside")
@@ -98,6 +106,8 @@ def check_rows(config: Config) -> Iterator[Finding]:
         yield ok("lock", f"served at {busy.url}")
         with connect(busy.url, config) as client:
             yield from checks.counts("default", client.stats())
+        if verify:
+            yield note("hashes", "not compared", "stop the server to compare every text and file")
     except ConfigError as exc:
         yield broken("configuration", str(exc), f"correct {exc.field}")
     except MemorandaError as exc:

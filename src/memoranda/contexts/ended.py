@@ -51,7 +51,7 @@ def _facts_of(core: Core, subject: Subject, ids: Sequence[str]) -> list[Record]:
         return list(fetch(c, tenant, seqs).values())
 
     rows = core.store.db.read(read, tenant)
-    return [row for row in rows if matches(visible_to(subject), attributes(row))]
+    return [row for row in core.store.damage.intact(rows) if matches(visible_to(subject), attributes(row))]
 
 
 def _successor(core: Core, subject: Subject, fact: Record) -> str | None:

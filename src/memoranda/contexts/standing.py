@@ -33,7 +33,7 @@ def standing(core: Core, subject: Subject, asked: ContextQuery, user: str | None
         rows = fetch(c, subject.tenant_id, seqs)
         return [rows[seq] for seq in seqs if seq in rows]
 
-    rows = core.store.db.read(read, subject.tenant_id)
+    rows = core.store.damage.intact(core.store.db.read(read, subject.tenant_id))
     memories = [to_memory(row) for row in rows if matches(where, attributes(row))]
     applying = [memory for memory in memories if is_standing(memory)]
     return [

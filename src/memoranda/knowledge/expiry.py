@@ -12,6 +12,7 @@ from typing import Any
 from memoranda.clock import now_micros
 from memoranda.errors import MemorandaError
 from memoranda.knowledge.files import remove_file
+from memoranda.knowledge.integrity import compare_files
 from memoranda.knowledge.removal import REMOVE_JOB, empty, queue
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
@@ -106,7 +107,13 @@ class Expiry:
         job; return how many were discarded."""
         await self.core.threads.result(self.core.store.db.write(self._requeue))
         self.core.jobs.wake(REMOVE_JOB)
+        await self.core.threads.run(self._compare)
         return await self.core.threads.run(self._sweep, older_than)
+
+    def _compare(self) -> None:
+        """Compare one file of each tenant with its hash."""
+        for (tenant,) in self.core.store.db.read(lambda c: c.all("tenants")):
+            compare_files(self.core, tenant, everything=False)
 
     def _requeue(self, c: Connection) -> None:
         for tenant, store_id, attached in c.all("all_removing"):

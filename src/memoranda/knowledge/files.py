@@ -26,6 +26,7 @@ from memoranda.store.access import must_write
 from memoranda.store.core import Core
 from memoranda.store.forgotten import note
 from memoranda.store.ids import new_id
+from memoranda.store.integrity import verified
 from memoranda.store.paging import Listed, as_page, check_page, cursors, leave_place, left_place, page
 from memoranda.types import Subject
 from memoranda.validation import convert
@@ -228,9 +229,11 @@ class Files:
 
         Raises:
             NotFound: no such file for this subject.
+            DamagedData: the bytes are not those that were uploaded, which is known before the last piece.
         """
         row = await self._row(id)
-        pieces = await self._core.threads.run(self._core.blobs.read, row.tenant_id, row.id)
+        stored = await self._core.threads.run(self._core.blobs.read, row.tenant_id, row.id)
+        pieces = verified(stored, row.sha256, lambda: self._core.store.damage.note("file", row.id))
         first = await self._core.threads.run(next, pieces, None)
 
         async def following() -> AsyncIterator[bytes]:
@@ -263,7 +266,7 @@ class Files:
         asked = convert({"page": page, "width": width, "highlight": list(highlight), "find": find}, PageQuery)
         row = await self._row(id)
         try:
-            async with self._core.local_file(row.tenant_id, row.id) as path:
+            async with self._core.local_file(row.tenant_id, row.id, row.sha256) as path:
                 drawn = await self._core.readers.render(
                     path, asked.page, asked.width, asked.highlight, find=asked.find
                 )

@@ -16,7 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from memoranda.clock import now_micros
-from memoranda.errors import EmbedderUnavailable, MemorandaError, NotFound, SpendingLimit, StorageError
+from memoranda.errors import (
+    DamagedData,
+    EmbedderUnavailable,
+    MemorandaError,
+    NotFound,
+    SpendingLimit,
+    StorageError,
+)
 from memoranda.knowledge.attaching import ATTRIBUTES_JOB, INDEX_JOB
 from memoranda.knowledge.filling import Filling
 from memoranda.knowledge.records import AttachedRow, attached_of, chunk_row, chunking_of
@@ -28,6 +35,7 @@ from memoranda.storage.sql.base import Connection
 from memoranda.store.changes import Outcome
 from memoranda.store.core import Core
 from memoranda.store.ingest import FILES
+from memoranda.store.integrity import check_file
 from memoranda.store.jobs import CANCELLED, FILES_LANE, Postponed, Run
 from memoranda.store.rows import Record
 from memoranda.store.steps import DRAFTS, MARKS, parted, weight_of
@@ -165,7 +173,10 @@ class Pipeline:
             raise Postponed(str(exc), RETRY_AFTER) from exc
         began = time.perf_counter()
         try:
+            await self.core.threads.run(check_file, self.core.store.damage, row.file_id, row.sha256, path)
             return await self.core.readers.read(path, row.filename, chunking)
+        except DamagedData as exc:
+            raise Unreadable("invalid_file", str(exc)) from exc
         finally:
             self.core.tally["reading"] += time.perf_counter() - began  # type: ignore[assignment]
             await self.core.threads.run(local.__exit__, None, None, None)

@@ -110,13 +110,14 @@ class AttachedRow(NamedTuple):
     created_at: int
     filename: str
     bytes: int
+    sha256: str
 
 
 DAY = 86_400_000_000
 FILE_COLUMNS = ", ".join(f"f.{name}" for name in FileRow._fields)
 STORE_COLUMNS = ", ".join(f"v.{name}" for name in StoreRow._fields)
 ATTACHED_COLUMNS = ", ".join(
-    f"{'f' if name in ('filename', 'bytes') else 's'}.{name}" for name in AttachedRow._fields
+    f"{'f' if name in ('filename', 'bytes', 'sha256') else 's'}.{name}" for name in AttachedRow._fields
 )
 
 

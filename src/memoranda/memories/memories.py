@@ -12,7 +12,7 @@ from typing_extensions import Unpack
 
 from memoranda.clock import micros, now_micros
 from memoranda.concurrency.threads import until_cancelled
-from memoranda.errors import Forbidden, InvalidInput, NotFound
+from memoranda.errors import DamagedData, Forbidden, InvalidInput, NotFound
 from memoranda.filters import EVERYTHING, Filter, all_of
 from memoranda.memories import duplicates, export_files, facets, projection, reindexing, transfer
 from memoranda.memories.overviews import MOST_POINTS, Facets, NearDuplicatePage, Projection
@@ -232,8 +232,12 @@ class Memories:
 
         Raises:
             NotFound: no such memory for this subject.
+            DamagedData: its text is not what was written.
         """
-        return to_memory(await self._core.visible_row(self.subject, id))
+        row = await self._core.visible_row(self.subject, id)
+        if not self._core.store.damage.intact([row]):
+            raise DamagedData(f"the text of {id!r} is not what was written; restore a backup, or delete it")
+        return to_memory(row)
 
     async def list(
         self,

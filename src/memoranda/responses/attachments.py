@@ -82,7 +82,7 @@ class Attachments:
         part.setdefault("filename", file.filename)
         if file.id in self._texts:
             return self._texts[file.id]
-        async with self._core.local_file(self._tenant, file.id) as path:
+        async with self._core.local_file(self._tenant, file.id, file.sha256) as path:
             text = (await self._core.readers.read(path, file.filename)).document.text
         return self._texts.setdefault(file.id, text)
 

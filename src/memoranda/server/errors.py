@@ -15,6 +15,7 @@ from starlette.routing import Match
 
 from memoranda.errors import (
     Conflict,
+    DamagedData,
     DimensionMismatch,
     EmbedderUnavailable,
     FolderInUse,
@@ -92,6 +93,7 @@ STATUSES: dict[type[MemorandaError], tuple[int, str]] = {
     ContextTooLong: (400, "context_length_exceeded"),
     NotFound: (404, "not_found"),
     Conflict: (409, "conflict"),
+    DamagedData: (500, "data_damaged"),
     StorageError: (503, "storage_unavailable"),
     FolderInUse: (503, "storage_unavailable"),
     IndexUnavailable: (503, "index_unavailable"),
@@ -145,7 +147,7 @@ def _known(exc: Exception) -> tuple[int, str, str]:
         return 500, "internal_error", UNEXPECTED
     if isinstance(exc, QuotaExceeded) and exc.quota == "max_file_bytes":
         return 413, "file_too_large", str(exc)
-    if isinstance(exc, StorageError | FolderInUse):
+    if isinstance(exc, StorageError | FolderInUse) and not isinstance(exc, DamagedData):
         return (507, "disk_full", DISK_FULL) if disk_full(exc) else (status, code, NOT_STORED)
     if isinstance(exc, IndexUnavailable):  # its own words may name a server
         return status, code, NO_INDEX

@@ -185,6 +185,11 @@ class _State(Collector):
         yield CounterMetricFamily(
             "memoranda_reading_seconds", "Seconds spent reading files.", value=tally["reading"]
         )
+        yield GaugeMetricFamily(
+            "memoranda_damaged",
+            "Texts and files that are not what was written, as far as it was noticed since the start.",
+            value=len(self.core.store.damage),
+        )
         row = self.core.store.db.read(lambda c: c.one("count_lane", [FILES_LANE]))
         waiting = 0 if row is None else row[0]
         yield GaugeMetricFamily("memoranda_files_waiting", "Files waiting or being indexed.", value=waiting)

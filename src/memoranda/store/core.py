@@ -23,6 +23,7 @@ from memoranda.store.changes import Outcome
 from memoranda.store.forget_preview import Derived
 from memoranda.store.forgetting import Eraser
 from memoranda.store.ingest import Ingest
+from memoranda.store.integrity import check_file
 from memoranda.store.jobs import RELEASE_JOB, Jobs
 from memoranda.store.retrieval.search import Recall
 from memoranda.store.rows import Record, attributes
@@ -128,15 +129,17 @@ class Core(msgspec.Struct):
         return {id_: row for id_, row in rows.items() if matches(mine, attributes(row))}
 
     @asynccontextmanager
-    async def local_file(self, tenant: str, id: str) -> AsyncIterator[Path]:
+    async def local_file(self, tenant: str, id: str, sha256: str) -> AsyncIterator[Path]:
         """Give the bytes of a file as a local one, read-only, for the duration of the context.
 
         Raises:
             NotFound: there are none of this id.
+            DamagedData: they do not have this SHA-256 (hex).
         """
         local = self.blobs.local(tenant, id)
         path = await self.threads.run(local.__enter__)
         try:
+            await self.threads.run(check_file, self.store.damage, id, sha256, path)
             yield path
         finally:
             await self.threads.run(local.__exit__, None, None, None)

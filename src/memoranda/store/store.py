@@ -6,6 +6,7 @@ it.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from functools import partial, update_wrapper
@@ -22,6 +23,7 @@ from memoranda.storage.sql.base import Connection, Database, Row
 from memoranda.store.changes import Applied, Outcome, Put, Settled, blob, text_key
 from memoranda.store.forgotten import forgotten_rows
 from memoranda.store.index_sync import Derived, Live, Mirror
+from memoranda.store.integrity import Compared, Damage
 from memoranda.store.jobs import REMODEL_JOB, REMODEL_KEY
 from memoranda.store.rows import CHUNK, Record, fetch, fetch_ids, is_same, newer_than
 from memoranda.store.steps import weight
@@ -31,6 +33,8 @@ from memoranda.text.json import compact_json
 from memoranda.text.memo import let_go
 
 T = TypeVar("T")
+COMPARED = 1_000
+"""Texts that are read and compared with their hashes at once."""
 
 
 PAGE = 5_000
@@ -49,6 +53,7 @@ class Store:
     def __init__(self, db: Database, index: Index, words: Words, model: str) -> None:
         self.db = db
         self.derived = Derived(db, index, words)
+        self.damage = Damage()
         self.derived.live = Live(index, 0, model)
         self.pending_counts: dict[str, int] = {}
         self.next_space: int | None = None
@@ -136,6 +141,18 @@ class Store:
         """Return at most `limit` rows beyond the seq `after`, and not beyond `upto`, oldest first."""
         rows = self.db.read(lambda c: newer_than(c, tenant, 0, after, limit), tenant)
         return [row for row in rows if row.seq <= upto]
+
+    def compare_texts(self, tenant: str, *, everything: bool) -> Compared:
+        """Compare the texts of a tenant with their hashes: all, or `COMPARED` in a row from a random one on."""
+        newest, _ = self.extent(tenant)
+        after, total, damaged = 0 if everything else random.randrange(newest + 1), 0, list[str]()
+        while rows := self.rows_between(tenant, after, newest, COMPARED):
+            intact = {row.seq for row in self.damage.intact(rows)}
+            damaged += [row.id for row in rows if row.seq not in intact]
+            total, after = total + len(rows), rows[-1].seq
+            if not everything:
+                break
+        return Compared(total, damaged)
 
     def pending_in(self, space: int) -> dict[str, int]:
         """Return the number of rows whose embeddings in a space are pending, by tenant."""

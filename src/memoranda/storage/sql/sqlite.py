@@ -59,8 +59,7 @@ class SqliteConnection:
 
     def all(self, name: str, params: Params = ()) -> list[Row]:
         """Every row of the named query."""
-        rows: list[Row] = self.raw.execute(self._sql[name], params).fetchall()
-        return rows
+        return self._rows(self._sql[name], params)
 
     def one(self, name: str, params: Params = ()) -> Row | None:
         """The first row of the named query, or None."""
@@ -84,8 +83,25 @@ class SqliteConnection:
 
     def select(self, sql: str, params: Params = ()) -> list[Row]:
         """Rows of a composed SELECT."""
-        rows: list[Row] = self.raw.execute(render(sql, "sqlite") if "{" in sql else sql, params).fetchall()
+        return self._rows(render(sql, "sqlite") if "{" in sql else sql, params)
+
+    def _rows(self, sql: str, params: Params) -> list[Row]:
+        """Rows of a SELECT; bytes that are no UTF-8, as a damaged disk has them, become U+FFFD."""
+        try:
+            rows: list[Row] = self.raw.execute(sql, params).fetchall()
+        except sqlite.OperationalError as exc:
+            if "decode" not in str(exc):
+                raise
+            self.raw.text_factory = _replacing
+            try:
+                rows = self.raw.execute(sql, params).fetchall()
+            finally:
+                self.raw.text_factory = str
         return rows
+
+
+def _replacing(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")
 
 
 @cache

@@ -327,7 +327,10 @@ class Recall:
             step = range(at, min(len(seqs), at + limit - len(found.rows)))
             at = step.stop
             wanted = [seqs[i] for i in step]
-            rows = self.store.db.read(lambda c, wanted=wanted: fetch(c, tenant, wanted), tenant, late=True)  # type: ignore[misc]
+            stored = self.store.db.read(lambda c, wanted=wanted: fetch(c, tenant, wanted), tenant, late=True)  # type: ignore[misc]
+            rows = {row.seq: row for row in self.store.damage.intact(stored.values())}
+            if len(rows) < len(stored):
+                found.candidates.degraded.add("rows")
             for i in step:
                 row = rows.get(seqs[i])
                 if row is None or (row.rev > found.candidates.as_of_rev and not _passes(row, targets)):

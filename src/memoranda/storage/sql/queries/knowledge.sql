@@ -11,6 +11,9 @@ FROM {texts ?2} wanted {join} files f ON f.tenant_id = ?1 AND f.id = wanted.valu
 -- name: drop_file
 DELETE FROM files WHERE tenant_id = ? AND id = ?
 
+-- name: hashes_of_files
+SELECT seq, id, sha256 FROM files WHERE tenant_id = ? AND seq > ? ORDER BY seq LIMIT ?
+
 -- name: expired_files
 SELECT tenant_id, id FROM files WHERE expires_at IS NOT NULL AND expires_at <= ? ORDER BY expires_at LIMIT ?
 
@@ -116,7 +119,7 @@ SELECT count(*) FROM store_files WHERE tenant_id = ? AND store_id = ?
 
 -- name: store_files_by_id
 SELECT s.store_id, s.file_id, s.seq, s.status, s.error_code, s.error_message, s.attributes, s.chunking, s.batch_id, s.writing,
-    s.chunk_count, s.usage_bytes, s.title, s.notes, s.created_at, f.filename, f.bytes
+    s.chunk_count, s.usage_bytes, s.title, s.notes, s.created_at, f.filename, f.bytes, f.sha256
 FROM {texts ?3} wanted {join} store_files s ON s.tenant_id = ?1 AND s.store_id = ?2 AND s.file_id = wanted.value
 JOIN files f ON f.tenant_id = s.tenant_id AND f.id = s.file_id
 
