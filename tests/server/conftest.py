@@ -85,6 +85,7 @@ class House:
             "item_id": item,
             "session_id": heard["session_id"],
             "message_id": heard["id"],
+            "event_id": heard["id"],
             "response_id": self.answered(
                 made("responses", json={"input": text, "background": True}), key=key
             ),

@@ -122,8 +122,8 @@ def test_error_codes(stocked: Any) -> None:
     assert retrieve(stocked, 404, key="key-other", knowledge_id=stocked.store)["error_code"] == 2001
     failure = retrieve(stocked, 400, knowledge_id="twice")
     assert (failure["error_code"], failure["error"]["param"]) == (400, "knowledge_id")
-    failure = retrieve(stocked, 400, retrieval_setting={"top_k": 5, "rerank": True})
-    assert failure["error"]["param"] == "retrieval_setting.rerank"
+    failure = retrieve(stocked, 400, retrieval_setting={"top_k": 0})
+    assert failure["error"]["param"] == "retrieval_setting.top_k"
 
 
 @pytest.mark.parametrize(

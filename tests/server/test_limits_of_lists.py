@@ -46,6 +46,9 @@ MEANT_BY = {"filter.a": "filters.a"}
 """Places that errors name otherwise, by the first of two names of a field."""
 NO_FILE = r"no file 'file-0'"
 NO_MORE_CONDITIONS = r"^filters\.filters.*: filters may nest \d+ deep and hold 1000 conditions$"
+MEM0_FILTERED = (
+    "/v3/memories/", "/v3/memories/search/", "/v2/memories/", "/v2/memories/search/", "/v1/memories/search/", "/search",
+)  # fmt: skip
 REFUSED = {
     "POST /v1/uploads/{upload_id}/complete part_ids": "'part-0' is no part of this upload",
     "POST /v1/vector_stores file_ids": NO_FILE,
@@ -55,15 +58,11 @@ REFUSED = {
     "POST /v1/memories replaces": "replaces: is for facts",
     "POST /v1/memories/batch memories[0].replaces": "replaces: is for facts",
     "POST /v1/memories/forgotten memories[0].replaces": "replaces: is for facts",
-    "POST /v3/memories/ filters.AND": NO_MORE_CONDITIONS,
-    "POST /v3/memories/ filters.OR": NO_MORE_CONDITIONS,
-    "POST /v3/memories/ filters.NOT": NO_MORE_CONDITIONS,
-    "POST /v3/memories/search/ filters.AND": NO_MORE_CONDITIONS,
-    "POST /v3/memories/search/ filters.OR": NO_MORE_CONDITIONS,
-    "POST /v3/memories/search/ filters.NOT": NO_MORE_CONDITIONS,
-    "POST /search filters.AND": NO_MORE_CONDITIONS,
-    "POST /search filters.OR": NO_MORE_CONDITIONS,
-    "POST /search filters.NOT": NO_MORE_CONDITIONS,
+    **{
+        f"POST {path} filters.{logic}": NO_MORE_CONDITIONS
+        for path in MEM0_FILTERED
+        for logic in ("AND", "OR", "NOT")
+    },
 }
 """Lists that are refused at their limit for another reason than their length, and what the server says: thousands of
 files and of parts would have to be uploaded first (`benchmarks/holds.py` does), each call of a tool needs an output in
@@ -82,6 +81,7 @@ BASES: dict[str, Any] = {
     "POST /v1/evaluations": {"questions": [{"query": "kettle", "relevant": ["memory-0"]}]},
     "POST /v1/chat/completions": {"messages": [{"role": "assistant", "content": "Yes?"}, said(0)]},
     "POST /v3/memories/add/": {"infer": False},
+    "POST /v1/memories/": {"infer": False},
     "POST /memories": {"infer": False},
     "POST /retrieval": {
         "metadata_condition": {"conditions": [{"name": "a", "comparison_operator": "in", "value": ["b"]}]},

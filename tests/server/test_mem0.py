@@ -411,3 +411,113 @@ def test_the_paths_of_the_self_hosted_server(keyed: Any) -> None:
     ask(keyed, "DELETE", f"/memories/{id_}")
     ask(keyed, "DELETE", "/memories?user_id=home")
     assert ask(keyed, "GET", "/memories?user_id=home")["results"] == []
+
+
+# --- other clients ---------------------------------------------------------------------------------
+
+
+def test_unknown_fields_are_ignored_and_counted(houses: Any) -> None:
+    house = houses(keys=KEYS)
+    message = {"content": "the kettle is green", "source": "CLI"}
+    add = {"messages": [message], "infer": False, "user_id": "u", "source": "CLI", "org_id": "o"}
+    ask(house, "POST", "/v3/memories/add/?source=CLI", json=add)
+    search = {"query": "kettle", "filters": {"user_id": "u"}, "threshold": 0, "output_format": "v1.1"}
+    assert ask(house, "POST", "/v3/memories/search/", json={**search, "source": "CLI"})["results"]
+    ask(house, "DELETE", "/v1/memories/?user_id=u&org_id=o&a%20text%20of%20mine=1")
+    counted = [
+        line
+        for line in house.request("GET", "/metrics", key="key-admin").text.splitlines()
+        if line.startswith("memoranda_ignored_fields_total")
+    ]
+    assert sorted(counted) == [
+        'memoranda_ignored_fields_total{api="mem0",field="org_id"} 2.0',
+        'memoranda_ignored_fields_total{api="mem0",field="other"} 1.0',
+        'memoranda_ignored_fields_total{api="mem0",field="source"} 3.0',
+    ]
+
+
+def test_so_many_names_of_unknown_fields_are_counted(houses: Any) -> None:
+    house = houses(keys=KEYS)
+    body = {"filters": {"user_id": "u"}, **{f"field_{number}": 1 for number in range(150)}}
+    ask(house, "POST", "/v3/memories/", json=body)
+    lines = house.request("GET", "/metrics", key="key-admin").text.splitlines()
+    counts = [line for line in lines if line.startswith("memoranda_ignored_fields_total")]
+    assert len(counts) == 101
+    assert 'memoranda_ignored_fields_total{api="mem0",field="other"} 50.0' in counts
+
+
+def test_the_paths_of_earlier_versions(keyed: Any) -> None:
+    who = {"user_id": "early"}
+    add = {"messages": [{"role": "user", "content": "the lamp is blue"}], "infer": False, **who}
+    beside = {"org_id": "o", "project_id": "p", "output_format": "v1.1", "version": "v2", "async_mode": True}
+    made = ask(keyed, "POST", "/v1/memories/", json={**add, **beside})
+    id_ = made["results"][0]["id"]
+    query = {"query": "lamp", "threshold": 0}
+    for path, named in (("/v1/memories/search/", who), ("/v2/memories/search/", {"filters": who})):
+        (hit,) = ask(keyed, "POST", path, json={**query, **named})
+        assert hit["id"] == id_
+        (hit,) = ask(keyed, "POST", path, json={**query, **named, "output_format": "v1.1"})["results"]
+        assert hit["id"] == id_
+    assert [one["id"] for one in ask(keyed, "GET", "/v1/memories/?user_id=early&org_id=o")] == [id_]
+    assert [one["id"] for one in ask(keyed, "POST", "/v2/memories/", json={"filters": who})] == [id_]
+    for method, path, body in (
+        ("GET", "/v1/memories/?user_id=early&page=1&page_size=1", None),
+        ("POST", "/v2/memories/?page=1&page_size=1", {"filters": who}),
+    ):
+        page = ask(keyed, method, path, json=body)
+        assert (page["count"], [one["id"] for one in page["results"]]) == (1, [id_])
+
+
+# --- events ----------------------------------------------------------------------------------------
+
+
+def test_an_event_says_what_became_of_texts(keyed: Any) -> None:
+    body = {"messages": [{"content": text} for text in ("one of two", "two of two")], "infer": False}
+    made = ask(keyed, "POST", "/v3/memories/add/", key="app", json={**body, "user_id": "ada"})
+    keep(keyed, "another one", user_id="ada")
+    for key in ("admin", "app", "ada"):
+        event = ask(keyed, "GET", f"/v1/event/{made['event_id']}/", key=key)
+        assert (event["id"], event["status"]) == (made["event_id"], "SUCCEEDED")
+        assert event["results"] == made["results"]
+    for key in ("other", "ben"):
+        ask(keyed, "GET", f"/v1/event/{made['event_id']}/", key=key, status=404)
+        listed = ask(keyed, "GET", "/v1/events/", key=key)["results"]
+        assert made["event_id"] not in [one["id"] for one in listed]
+    newest, before = ask(keyed, "GET", "/v1/events/", key="ada")["results"][:2]
+    assert ([one["memory"] for one in newest["results"]], before) == (["another one"], event)
+    param = ask(keyed, "GET", "/v1/events/", key="app", status=400)["error"]["param"]
+    assert param == "x-memoranda-user"
+    ask(keyed, "GET", "/v1/event/nope/", status=404)
+
+
+def test_an_event_says_what_became_of_messages(keyed: Any) -> None:
+    said = [{"content": "I live in Munich."}, {"content": "Nice.", "role": "assistant"}]
+    made = ask(keyed, "POST", "/v3/memories/add/", key="app", json={"messages": said, "user_id": "ada"})
+    event = ask(keyed, "GET", f"/v1/event/{made['event_id']}/", key="ada")
+    assert (event["status"], event["results"]) == ("SUCCEEDED", made["results"])
+    assert [one["event"] for one in event["results"]] == ["ADD"]
+    assert event in ask(keyed, "GET", "/v1/events/", key="ada")["results"]
+    for key in ("other", "ben"):
+        ask(keyed, "GET", f"/v1/event/{made['event_id']}/", key=key, status=404)
+
+
+def test_events_are_of_texts_of_any_place(houses: Any) -> None:
+    house = houses(keys=KEYS)
+    keep(house, "of an agent", agent_id="cook")
+    keep(house, "of an application", app_id="shop", key="ada")
+    for kind in ("note", "message"):
+        body = {"content": f"{kind} of a channel", "channel_id": "general", "kind": kind}
+        assert house.request("POST", "/v1/memories", key="key-admin", json=body).status_code == 200
+    listed = ask(house, "GET", "/v1/events/")["results"]
+    assert [[one["memory"] for one in event["results"]] for event in listed] == [
+        ["note of a channel"], ["of an application"], ["of an agent"],
+    ]  # fmt: skip
+
+
+def test_an_event_waits_for_the_model(houses: Any) -> None:
+    house = houses(keys=KEYS, model={"url": "http://127.0.0.1:9/v1", "name": "away", "retries": 0})
+    body = {"messages": [{"content": "I live in Munich."}], "user_id": "mara", "run_id": "r"}
+    ask(house, "POST", "/v3/memories/add/", status=503, json=body)
+    (event,) = ask(house, "GET", "/v1/events/")["results"]
+    assert (event["status"], event["results"]) in (("PENDING", []), ("FAILED", []))
+    assert (event["error"] is None) == (event["status"] == "PENDING")

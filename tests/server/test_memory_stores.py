@@ -77,7 +77,6 @@ def test_errors_have_the_types_of_anthropic(house: Any, store: str) -> None:
         ("POST", "", {"name": "a\nb"}, "name"),
         ("POST", "", {"name": "a", "metadata": {str(n): "" for n in range(17)}}, "metadata"),
         ("POST", "", {"name": "a", "metadata": {"a": 1}}, "metadata"),
-        ("POST", "", {"name": "a", "descripton": ""}, "descripton"),
         ("GET", "?limit=101", None, "limit"),
         ("GET", "?page=x", None, "page"),
         ("GET", "?created_at[gte]=yesterday", None, "created_at"),
@@ -112,3 +111,8 @@ def test_views_and_lists_are_those_of_the_api(house: Any, store: str) -> None:
     for name in ("session_id", "api_key_id", "service_account_id"):
         assert sent(house, "GET", f"{store}/memory_versions?{name}=x")["data"] == []
         sent(house, "GET", f"/memstore_none/memory_versions?{name}=x", 404)
+
+
+def test_unknown_fields_are_ignored(house: Any) -> None:
+    made = sent(house, "POST", "?betas=x", json={"name": "a", "color": "red"})
+    assert sent(house, "GET", f"/{made['id']}?include=all")["name"] == "a"

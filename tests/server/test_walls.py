@@ -143,6 +143,13 @@ TALK = "/v1/conversations/{conversation_id}"
 HEARD = "/v1/sessions/{session_id}"
 ASK = "/api/v1/upload-ask"
 KEPT = "/v1/memory_stores/{memory_store_id}"
+SEARCHES = (
+    "POST /v3/memories/search/",
+    "POST /v2/memories/search/",
+    "POST /v1/memories/search/",
+    "POST /search",
+)
+"""Searches of mem0's clients."""
 KNOWN: dict[str, Callable[[dict[str, str]], list[dict[str, Any]]]] = {
     "POST /v1/files": lambda ids: [],
     "GET /v1/files": lambda ids: [{}, {"params": {"after": ids["file_id"]}}],
@@ -267,12 +274,18 @@ KNOWN: dict[str, Callable[[dict[str, str]], list[dict[str, Any]]]] = {
        }.items()},
     "GET /v1/memories/{memory_id}/history/": lambda ids: [{}],
     "GET /memories/{memory_id}/history": lambda ids: [{}],
-    **dict.fromkeys(("POST /v3/memories/add/", "POST /memories"), lambda ids: []),
-    **dict.fromkeys(("POST /v3/memories/search/", "POST /search"), lambda ids: [
+    **dict.fromkeys(("POST /v3/memories/add/", "POST /v1/memories/", "POST /memories"), lambda ids: []),
+    **dict.fromkeys(SEARCHES, lambda ids: [
         {"json": {"query": "green kettle", "threshold": 0, "filters": some}} for some in chosen(ids)
     ]),
-    "POST /v3/memories/": lambda ids: [{"json": {"filters": some}} for some in chosen(ids)],
-    "GET /memories": lambda ids: [{}, {"params": {"run_id": ids["session_id"]}}, {"params": {"user_id": "*"}}],
+    **dict.fromkeys(("POST /v3/memories/", "POST /v2/memories/"), lambda ids: [
+        {"json": {"filters": some}} for some in chosen(ids)
+    ]),
+    **dict.fromkeys(("GET /memories", "GET /v1/memories/"), lambda ids: [
+        {}, {"params": {"run_id": ids["session_id"]}}, {"params": {"user_id": "*"}},
+    ]),
+    "GET /v1/event/{event_id}/": lambda ids: [{}],
+    "GET /v1/events/": lambda ids: [{}],
     **dict.fromkeys(("DELETE /v1/memories/", "DELETE /memories"), lambda ids: [
         {"params": {"run_id": ids["session_id"]}}, {"params": {"agent_id": ids["agent_id"]}}, {},
     ]),
@@ -521,7 +534,8 @@ def test_what_a_tenant_knows_is_its_own(tenants: Any) -> None:
     assert house.request("POST", switched, key=b, json={"extraction": True}).status_code == 200
     answer = house.request("GET", f"/v1/responses/{theirs['response_id']}", key=b).json()
     theirs["said_id"] = answer["output"][0]["id"]
-    nobodys = {name: f"{name}-nope" for name in theirs}
+    unknown = {held: f"{name}-nope" for name, held in theirs.items()}  # an id may have two names
+    nobodys = {name: unknown[held] for name, held in theirs.items()}
     longest = sorted(theirs.items(), key=lambda item: -len(item[1]))  # the tenant's name may be in an id
     names = {held: nobodys[name] for name, held in longest}
     before = known(house, b, theirs)

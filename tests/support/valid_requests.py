@@ -72,10 +72,11 @@ def valid_requests(ids: dict[str, str]) -> dict[str, dict[str, Any]]:
             "json": {"query": "kettle?", "sessionId": ids["ask_session_id"]}
         },
         "POST /api/v1/upload-ask/memories": {"json": {"content": "The kettle is loud."}},
-        "POST /v3/memories/add/": learn,
-        "POST /memories": learn,
-        "POST /v3/memories/search/": find,
-        "POST /search": find,
+        **dict.fromkeys(("POST /v3/memories/add/", "POST /v1/memories/", "POST /memories"), learn),
+        **{
+            f"POST {path}": find
+            for path in ("/v3/memories/search/", "/v2/memories/search/", "/v1/memories/search/", "/search")
+        },
         "PUT /v1/memories/{memory_id}/": {"json": {"metadata": {"a": 1}}},
         "PUT /memories/{memory_id}": {"json": {"metadata": {"a": 1}}},
         "PUT /v1/batch/": {"json": {"memories": [{"memory_id": ids["memory_id"], "metadata": {"a": 2}}]}},

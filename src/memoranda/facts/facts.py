@@ -23,12 +23,19 @@ from memoranda.facts.maintenance import Swept, sweep
 from memoranda.facts.reconciling import PURPOSE
 from memoranda.facts.timeline import NOTHING, Asked, Chains, Timeline
 from memoranda.filters import EVERYTHING, Filter, all_of, matches
-from memoranda.sessions.records import session_seen
-from memoranda.sessions.values import EXTRACT_JOB
+from memoranda.sessions.records import MessageRow, session_seen, to_message
+from memoranda.sessions.values import EXTRACT_JOB, Message
 from memoranda.storage.sql.base import Connection
 from memoranda.storage.sql.where import compile_where
 from memoranda.store import listing
-from memoranda.store.access import must_be_admin, must_write, scopes_filter, selection_filter, visible_to
+from memoranda.store.access import (
+    must_be_admin,
+    must_write,
+    owns,
+    scopes_filter,
+    selection_filter,
+    visible_to,
+)
 from memoranda.store.core import Core
 from memoranda.store.paging import check_page, cursors
 from memoranda.store.rows import Record, attributes, fetch, fetch_ids, to_memory
@@ -58,6 +65,15 @@ class LearnedFacts(msgspec.Struct, kw_only=True):
 
     facts: builtins.list[Memory]
     superseded: builtins.list[Memory]
+
+
+class Reading(msgspec.Struct, kw_only=True):
+    """Messages that were stored together. `pending`: facts are not extracted from all of them yet, and `failure` says
+    why the last attempt failed."""
+
+    messages: builtins.list[Message]
+    pending: bool
+    failure: str | None
 
 
 class Merged(msgspec.Struct, kw_only=True):
@@ -122,6 +138,26 @@ class Facts:
             facts = rows(c, "made_of", message_ids)
             superseded = rows(c, "facts_ended_by", [fact.id for fact in facts])
             return LearnedFacts(facts=facts, superseded=superseded)
+
+        return await self._core.threads.run(self._core.store.db.read, read, tenant)
+
+    async def reading(self, message_id: str) -> Reading:
+        """Return how far extraction has come with a message and those of its session that were stored with it.
+
+        Raises:
+            NotFound: no such message for this subject.
+        """
+        tenant = self.subject.tenant_id
+
+        def read(c: Connection) -> Reading:
+            rows = [MessageRow._make(row) for row in c.all("messages_stored_with", [tenant, message_id])]
+            if not any(row.id == message_id and owns(self.subject, row.user_id) for row in rows):
+                raise NotFound(f"no message {message_id!r}")
+            session = session_seen(c, self.subject, rows[0].session_id)
+            pending = any(row.extract and row.seq > session.facts_seq for row in rows)
+            messages = [to_message(row) for row in rows if owns(self.subject, row.user_id)]
+            failure = session.facts_failure if pending else None
+            return Reading(messages=messages, pending=pending, failure=failure)
 
         return await self._core.threads.run(self._core.store.db.read, read, tenant)
 

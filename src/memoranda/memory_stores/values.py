@@ -78,7 +78,7 @@ class ContentChanged(Conflict):
     """A memory has another content than the one that its change was made for."""
 
 
-class NewStore(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class NewStore(msgspec.Struct, kw_only=True):
     """A memory store to create."""
 
     name: StoreName
@@ -86,7 +86,7 @@ class NewStore(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     metadata: Annotated[dict[Key, Value], Meta(max_length=MAX_PAIRS)] = {}
 
 
-class StoreChange(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class StoreChange(msgspec.Struct, kw_only=True):
     """The fields of a memory store to change; None is as if left out. Metadata is merged, a key with None removed."""
 
     name: StoreName | None = None
@@ -94,7 +94,7 @@ class StoreChange(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     metadata: Annotated[dict[Key, Value | None], Meta(max_length=1_000)] | None = None
 
 
-class NewStoreMemory(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class NewStoreMemory(msgspec.Struct, kw_only=True):
     """A memory to create at a path. Without text, its content is empty."""
 
     path: Path
@@ -108,7 +108,7 @@ class Precondition(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     type: Literal["content_sha256"]
 
 
-class StoreMemoryChange(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class StoreMemoryChange(msgspec.Struct, kw_only=True):
     """The fields of a memory to change; None is as if left out."""
 
     content: Text | None = None

@@ -25,7 +25,7 @@ from memoranda.mcp.place import PATH as MCP
 from memoranda.server.auth import Guard
 from memoranda.server.console import Console
 from memoranda.server.errors import ClientGone, Refused, error_response, unknown_route
-from memoranda.server.inputs import accepts_gzip, from_json, from_query
+from memoranda.server.inputs import accepts_gzip, from_json, from_query, ignored_fields, ignored_parameters
 from memoranda.server.limits import read_body
 from memoranda.server.load import Bodies, Body, Line
 from memoranda.server.mcp import METADATA, Mcp, Metadata
@@ -41,7 +41,16 @@ from memoranda.server.telemetry import Telemetry
 from memoranda.types import Subject
 
 log = logging.getLogger("memoranda.http")
-OWN_NAMES = ("{id}", "{model}", "{memory_id}", "{user_id}", "{agent_name}", "{app_id}", "{run_id}")
+OWN_NAMES = (
+    "{id}",
+    "{model}",
+    "{memory_id}",
+    "{user_id}",
+    "{agent_name}",
+    "{app_id}",
+    "{run_id}",
+    "{event_id}",
+)
 """Path parameters whose ids the callers choose."""
 LARGE = 16 << 10
 """Bytes beyond which an answer is compressed, of routes that compress."""
@@ -102,6 +111,9 @@ class Answers:
     async def _read(self, route: Route, request: Request, memories: Any, held: Body) -> Call[Any, Any]:
         body = await self._body(route, request, held)
         query = None if route.query is None else from_query(request.query_params, route.query)
+        if route.api.name:
+            names = ignored_parameters(request.query_params, route.query)
+            self.state.telemetry.ignored(route.api.name, names)
         return Call(self.state, memories, body, query, request.path_params, request)
 
     async def _body(self, route: Route, request: Request, held: Body) -> Any:
@@ -123,7 +135,12 @@ class Answers:
             long=route.long,
             take=held.take,
         )
-        return body if route.body is bytes else from_json(body, route.body)
+        if route.body is bytes:
+            return body
+        value = from_json(body, route.body)
+        if route.api.name:
+            self.state.telemetry.ignored(route.api.name, ignored_fields(body, value))
+        return value
 
     async def _in_time(self, route: Route, call: Call[Any, Any]) -> Any:
         """Cancel a read that exceeds the time limit, and a long one whose client goes. A write continues, and the

@@ -51,14 +51,14 @@ def failure(status: int, error: Problem, exc: Exception) -> DifyFailure:
     return DifyFailure(error, code, error.message)
 
 
-class RetrievalSetting(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class RetrievalSetting(msgspec.Struct, kw_only=True):
     """How many records at most, and the least similarity, 0 to 1 (0: no floor)."""
 
     top_k: Annotated[int, Meta(ge=1, le=1_000)] = 10
     score_threshold: Annotated[float, Meta(ge=0, le=1)] | None = None
 
 
-class DifyCondition(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class DifyCondition(msgspec.Struct, kw_only=True):
     """A comparison of a file's attribute. `name` is the attribute, or a list with one."""
 
     name: Attribute | Annotated[list[Attribute], Meta(min_length=1, max_length=1)]
@@ -89,14 +89,14 @@ Condition = Annotated[
 ]
 
 
-class MetadataCondition(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class MetadataCondition(msgspec.Struct, kw_only=True):
     """Comparisons that must all hold, or with `or` at least one of them."""
 
     conditions: Annotated[list[Condition], Meta(max_length=500)] = []
     logical_operator: Literal["and", "or"] = "and"
 
 
-class RetrievalBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class RetrievalBody(msgspec.Struct, kw_only=True):
     """A search in one vector store: `knowledge_id` is its id or its name."""
 
     knowledge_id: Annotated[str, Meta(min_length=1)]

@@ -7,6 +7,7 @@ import binascii
 import json
 import math
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -51,6 +52,28 @@ def from_json(body: bytes, type_: type[T]) -> T:
         raise
     check(value)
     return value
+
+
+def ignored_fields(body: bytes, value: msgspec.Struct) -> set[str]:
+    """The names in a JSON body, at any depth, that `value`, which was read from it, does not have."""
+    return set(_ignored(decode(body or b"{}", _decoder(Any)), value))
+
+
+def _ignored(sent: dict[str, Any], read: msgspec.Struct) -> Iterator[str]:
+    names = dict(zip(read.__struct_encode_fields__, read.__struct_fields__, strict=True))
+    yield from sent.keys() - names.keys()
+    for name in sent.keys() & names.keys():
+        value = getattr(read, names[name])
+        pairs = zip(sent[name], value, strict=True) if isinstance(value, list) else [(sent[name], value)]
+        for inner, struct in pairs:
+            if isinstance(struct, msgspec.Struct):
+                yield from _ignored(inner, struct)
+
+
+def ignored_parameters(given: QueryParams, type_: type[T] | None) -> set[str]:
+    """The names of a query string that its type does not have; None has none."""
+    known: frozenset[str] = frozenset() if type_ is None else _names(type_)
+    return {name for name in given if name.removesuffix("[]") not in known}
 
 
 def _diagnose(body: bytes) -> None:
@@ -117,8 +140,10 @@ def _lists(type_: Any) -> frozenset[str]:
 @lru_cache
 def _known(type_: Any) -> frozenset[str] | None:
     """The known names if others are ignored; None if others are refused."""
-    if type_.__struct_config__.forbid_unknown_fields:
-        return None
+    return None if type_.__struct_config__.forbid_unknown_fields else _names(type_)
+
+
+def _names(type_: Any) -> frozenset[str]:
     return frozenset(field.encode_name for field in msgspec.structs.fields(type_))
 
 

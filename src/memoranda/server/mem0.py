@@ -10,6 +10,7 @@ from memoranda.server import wire_mem0 as wire
 from memoranda.server.auth import ACT_FOR
 from memoranda.server.mem0_adding import added
 from memoranda.server.mem0_filters import ENTITIES, moment_of, scopes_in, translated
+from memoranda.server.mem0_requests import latest, request_of
 from memoranda.server.mem0_views import (
     KINDS,
     PLACED,
@@ -27,6 +28,8 @@ from memoranda.types import Memory, Query
 
 MEM0 = Api("mem0", (*BEARER, "Token"), envelope=wire.Mem0Failure, failure=wire.failure)
 PAGE_SIZE = 100
+Listed = list[wire.Mem0Memory] | wire.Mem0Page
+Found = list[wire.Mem0Memory] | wire.Mem0Results
 STEP = 1_000
 """Memories per read when all are scanned."""
 
@@ -80,7 +83,7 @@ def _only_live(asked: wire.Entities) -> None:
 
 
 async def add(call: Call[wire.Mem0AddBody, None]) -> wire.Mem0Added:
-    return wire.Mem0Added(results=await added(call))
+    return await added(call)
 
 
 async def get(call: Call[None, None]) -> wire.Mem0Memory:
@@ -143,7 +146,17 @@ async def delete_batch(call: Call[wire.Mem0BatchDeleteBody, None]) -> wire.Mem0S
 
 
 async def page(call: Call[wire.Mem0ListBody, wire.Mem0PageQuery]) -> wire.Mem0Page:
-    body, query = call.body, call.query
+    return await _paged(call, call.body, call.query)
+
+
+async def earlier_page(call: Call[wire.Mem0ListBody | None, Any]) -> Listed:
+    """As earlier clients read it: a list, or a page where they ask for one."""
+    query = call.query
+    found = await _paged(call, call.body or query, query)
+    return found.results if query.page is None and query.page_size is None else found
+
+
+async def _paged(call: Call[Any, Any], body: wire.Mem0ListBody, query: wire.Mem0PageQuery) -> wire.Mem0Page:
     number = query.page or body.page or 1
     size = query.page_size or body.page_size or PAGE_SIZE
     dates = {"since": body.start_date, "until": body.end_date}
@@ -188,6 +201,12 @@ async def search(call: Call[wire.Mem0SearchBody, None]) -> wire.Mem0Results:
     return wire.Mem0Results(results=[shown(hit.memory, hit.score, body.fields) for hit in result.results])
 
 
+async def earlier_search(call: Call[wire.Mem0SearchBody, None]) -> Found:
+    """As earlier clients read it: a list, unless they ask for another format."""
+    found = await search(call)
+    return found if call.body.output_format == "v1.1" else found.results
+
+
 async def home_list(call: Call[None, wire.Mem0HomeQuery]) -> wire.Mem0Results:
     listed = await call.memories.list(limit=call.query.limit, **selection(call, call.query))
     return wire.Mem0Results(results=[shown(memory) for memory in listed.data])
@@ -196,17 +215,25 @@ async def home_list(call: Call[None, wire.Mem0HomeQuery]) -> wire.Mem0Results:
 # --- entities --------------------------------------------------------------------------------------
 
 
-async def entities(call: Call[None, None]) -> wire.Mem0Entities:
+def _everything(call: Call[Any, Any]) -> dict[str, Any]:
+    """The selection of all that a key sees.
+
+    Raises:
+        InvalidInput: a service key names no user.
+    """
     subject = call.memories.subject
     if subject.role == "service" and subject.user_id is None:
-        raise InvalidInput(
-            ACT_FOR, "is required: a service key lists the entities of one user, an admin key lists all"
-        )
-    scopes = {"scopes": ["all"]} if subject.role == "admin" else {}
+        says = "is required: a service key lists the entities and events of one user, an admin key lists all"
+        raise InvalidInput(ACT_FOR, says)
+    return {"scopes": ["all"]} if subject.role == "admin" else {}
+
+
+async def entities(call: Call[None, None]) -> wire.Mem0Entities:
+    scopes = _everything(call)
     counts: Counter[tuple[str, str]] = Counter()
     after: str | None = None
     while True:
-        listed = await call.memories.list(limit=STEP, after=after, kinds=KINDS, **scopes)  # type: ignore[arg-type]
+        listed = await call.memories.list(limit=STEP, after=after, kinds=KINDS, **scopes)
         counts.update(entity for memory in listed.data for entity in _entities_of(memory))
         if not listed.has_more:
             break
@@ -267,6 +294,18 @@ async def ping(call: Call[None, None]) -> wire.Mem0Pong:
     return wire.Mem0Pong(org_id=tenant, project_id=tenant)
 
 
+# --- requests --------------------------------------------------------------------------------------
+
+
+async def one_event(call: Call[None, None]) -> wire.Mem0Request:
+    return await request_of(call, call.id)
+
+
+async def events(call: Call[None, None]) -> wire.Mem0Requests:
+    results = await latest(call, _everything(call))
+    return wire.Mem0Requests(count=len(results), results=results)
+
+
 # --- routes ----------------------------------------------------------------------------------------
 
 
@@ -317,6 +356,18 @@ ROUTES = (
         query=wire.Mem0PageQuery,
     ),
     _route("POST", f"{HOSTED}/search/", "Search", search, "read", wire.Mem0Results, body=wire.Mem0SearchBody),
+    _route("POST", "/v1/memories/", "Learn from messages", add, "write", wire.Mem0Added, **ADD),
+    _route("GET", "/v1/memories/", "Memories of an entity", earlier_page, "read", Listed, query=wire.Mem0ListBody),
+    _route(
+        "POST", "/v2/memories/", "Memories that pass a filter", earlier_page, "read", Listed, body=wire.Mem0ListBody,
+        query=wire.Mem0PageQuery,
+    ),
+    *(
+        _route("POST", path, "Search", earlier_search, "read", Found, body=wire.Mem0SearchBody)
+        for path in ("/v1/memories/search/", "/v2/memories/search/")
+    ),
+    _route("GET", "/v1/event/{event_id}/", "What became of a request to add", one_event, "read", wire.Mem0Request),
+    _route("GET", "/v1/events/", "The latest requests to add", events, "read", wire.Mem0Requests),
     *_memory("/v1/memories", "/"),
     _deleting("/v1/memories/"),
     _route(

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from memoranda.errors import InvalidInput
+from memoranda.facts.facts import LearnedFacts
 from memoranda.server import wire_mem0 as wire
 from memoranda.server.mem0_filters import ENTITIES, moment_of
 from memoranda.server.mem0_views import event, expiry_of, learned, own_metadata
 from memoranda.server.memories import in_batch
 from memoranda.server.route import Call
-from memoranda.sessions.values import NewMessage
+from memoranda.sessions.values import Message, NewMessage
 from memoranda.store.validation import metadata_text, tags_text
 from memoranda.text.hashing import digest
 from memoranda.types import MAX_ID_CHARS, Id, Memory, NewMemory
@@ -22,8 +24,8 @@ BESIDE = (*ENTITIES, "session_id", "channel_id")
 """Fields of a request, and of what it becomes, that hold for all its messages."""
 
 
-async def added(call: Call[wire.Mem0AddBody, None]) -> list[wire.Mem0Event]:
-    """The events of the messages of a request.
+async def added(call: Call[wire.Mem0AddBody, None]) -> wire.Mem0Added:
+    """The events of the messages of a request. Its id is that of the first of its messages or texts that is new.
 
     Raises:
         InvalidInput: a field is wrong, or names no entity.
@@ -65,9 +67,7 @@ def _place(entities: dict[str, str]) -> dict[str, Any]:
 # --- texts as they are -----------------------------------------------------------------------------
 
 
-async def _store_verbatim(
-    call: Call[wire.Mem0AddBody, None], entities: dict[str, str]
-) -> list[wire.Mem0Event]:
+async def _store_verbatim(call: Call[wire.Mem0AddBody, None], entities: dict[str, str]) -> wire.Mem0Added:
     body = call.body
     metadata = {**body.metadata}
     if "app_id" in entities:
@@ -88,13 +88,15 @@ async def _store_verbatim(
     with call.state.telemetry.upserting(), in_batch("messages", len(new), BESIDE):
         outcomes = await call.memories.add_many(new)
     call.state.telemetry.added(outcomes)
-    return [event(outcome.memory, "ADD" if outcome.created else "NONE") for outcome in outcomes]
+    events = [event(outcome.memory, "ADD" if outcome.created else "NONE") for outcome in outcomes]
+    first = next((outcome for outcome in outcomes if outcome.created), outcomes[0])
+    return wire.Mem0Added(results=events, event_id=first.memory.id)
 
 
 # --- facts -----------------------------------------------------------------------------------------
 
 
-async def _learned(call: Call[wire.Mem0AddBody, None], entities: dict[str, str]) -> list[wire.Mem0Event]:
+async def _learned(call: Call[wire.Mem0AddBody, None], entities: dict[str, str]) -> wire.Mem0Added:
     """Log messages in the session of the run, else in a channel of these entities; then extract facts from them."""
     body = call.body
     at = None if body.timestamp is None else moment_of(body.timestamp, "timestamp")
@@ -122,12 +124,18 @@ async def _learned(call: Call[wire.Mem0AddBody, None], entities: dict[str, str])
     call.state.telemetry.wrote("present", len(observed) - len(created))
     for session in dict.fromkeys(message.session_id for message in created):
         await call.facts.extract(session)
-    facts = await call.facts.learned_from([message.id for message in created])
-    began = min((message.created_at for message in created), default=None)
-    new = [fact for fact in facts.facts if began is not None and fact.created_at >= began]
+    facts, new = await facts_of(call, created)
     for fact in new:
         await _mark(call, fact, marks, bounds.tags)
-    return learned(facts, [fact.id for fact in new])
+    first = created[0] if created else observed[0].message
+    return wire.Mem0Added(results=learned(facts, [fact.id for fact in new]), event_id=first.id)
+
+
+async def facts_of(call: Call[Any, Any], messages: Sequence[Message]) -> tuple[LearnedFacts, list[Memory]]:
+    """What was learned from messages that were stored together, and the facts of it that are new since."""
+    facts = await call.facts.learned_from([message.id for message in messages])
+    began = min((message.created_at for message in messages), default=None)
+    return facts, [fact for fact in facts.facts if began is not None and fact.created_at >= began]
 
 
 def _channel(entities: dict[str, str]) -> str:

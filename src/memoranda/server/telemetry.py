@@ -1,7 +1,9 @@
-"""Metrics and traces of the server. Labels are route templates, stages, sides and codes: never an id or a text."""
+"""Metrics and traces of the server. Labels are route templates, stages, sides and codes: never an id or a text, but for
+the first names of unknown fields."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from itertools import accumulate
@@ -25,6 +27,9 @@ STATUSES = ("completed", "incomplete", "failed", "cancelled")
 FACTS = ("kept", "joined", "superseded", "failed", "unread", "archived", "consolidated")
 ASKS = ("answered", "quoted", "fallback", "empty")
 ASK_MEMORIES = ("qa_turn", "summary", "manual", "pruned")
+FIELD_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
+MOST_NAMES = 100
+"""Names of unknown fields that have a count of their own."""
 JOB_STATES = ("queued", "running", "completed", "failed", "cancelled")
 
 
@@ -49,6 +54,10 @@ class Telemetry:
         self.upsert_failures = self._counter(
             "upsert_failures", "Writes that were refused or failed.", ("code",)
         )
+        self.ignored_fields = self._counter(
+            "ignored_fields", "Unknown fields in requests of other systems' clients.", ("api", "field")
+        )
+        self._ignored: set[str] = set()
         self.registry.register(_State(core, model))
         self._tracer = trace.get_tracer("memoranda")
 
@@ -81,6 +90,13 @@ class Telemetry:
         """Counts `count` writes that came to `outcome`: created, present or updated."""
         if count:
             self.upserts.labels(outcome).inc(count)
+
+    def ignored(self, api: str, names: Iterable[str]) -> None:
+        """Counts unknown fields; `other` stands for a name after the first `MOST_NAMES`, or one that is no name."""
+        for name in names:
+            if len(self._ignored) < MOST_NAMES and FIELD_NAME.fullmatch(name):
+                self._ignored.add(name)
+            self.ignored_fields.labels(api, name if name in self._ignored else "other").inc()
 
     @contextmanager
     def upserting(self) -> Iterator[None]:

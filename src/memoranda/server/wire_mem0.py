@@ -1,4 +1,6 @@
-"""What mem0's clients send and read: bodies, query strings, answers and errors of its hosted and self-hosted API."""
+"""What mem0's clients send and read: bodies, query strings, answers and errors of its hosted and self-hosted API.
+
+Unknown fields are ignored: clients of different versions send fields that change nothing here."""
 
 from __future__ import annotations
 
@@ -52,6 +54,9 @@ EntityFilters = Annotated[
 Mem0Filters = Annotated[
     dict[str, Any], Meta(extra_json_schema={"additionalProperties": False, "properties": CONDITIONS})
 ]
+Unsupported = Annotated[None, Meta(extra=says("is not supported here; leave it out"))]
+"""A field that would change what is stored or found: it may only be null."""
+Format = Literal["v1.0", "v1.1"]
 Categories = Annotated[list[str], Meta(max_length=1_000)]
 Limit = Annotated[int, Meta(ge=1, le=1_000)]
 PageNumber = Annotated[int, Meta(ge=1, le=100_000)]
@@ -74,7 +79,7 @@ def failure(status: int, error: Problem, exc: Exception) -> Mem0Failure:
 # --- what is asked ---------------------------------------------------------------------------------
 
 
-class Entities(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class Entities(msgspec.Struct, kw_only=True):
     """Whose memories: of a user, an agent, an application, a run (which is a session)."""
 
     user_id: Id | None = None
@@ -83,7 +88,7 @@ class Entities(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     run_id: Id | None = None
 
 
-class Mem0Message(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class Mem0Message(msgspec.Struct, kw_only=True):
     """Something that was said; `name` is the name of who said it."""
 
     content: Content
@@ -91,7 +96,7 @@ class Mem0Message(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     name: Id | None = None
 
 
-class Mem0AddBody(Entities, kw_only=True, forbid_unknown_fields=True):
+class Mem0AddBody(Entities, kw_only=True):
     """Messages to learn facts from, or texts to keep as they are (`infer: false`). `filters` may name the entities.
 
     `timestamp` is when it was said, in seconds since 1970; `expiration_date` (YYYY-MM-DD) is the first day on which the
@@ -114,9 +119,14 @@ class Mem0AddBody(Entities, kw_only=True, forbid_unknown_fields=True):
     async_mode: bool | None = None
     version: Literal["v2"] | None = None
     output_format: Literal["v1.1"] | None = None
+    custom_instructions: Unsupported = None
+    agent_custom_instructions: Unsupported = None
+    custom_categories: Unsupported = None
+    structured_data_schema: Unsupported = None
+    immutable: Unsupported = None
 
 
-class Mem0Selection(Entities, kw_only=True, forbid_unknown_fields=True):
+class Mem0Selection(Entities, kw_only=True):
     """Which memories: `filters` with `AND`, `OR` and `NOT`, and any of these categories. Entities beside `filters` must
     match, too. Only memories that hold now are found: `show_expired` cannot be true, nor `latest_only` false."""
 
@@ -126,7 +136,7 @@ class Mem0Selection(Entities, kw_only=True, forbid_unknown_fields=True):
     latest_only: Annotated[bool, Meta(extra_json_schema={"const": True})] | None = None
 
 
-class Mem0ListBody(Mem0Selection, kw_only=True, forbid_unknown_fields=True):
+class Mem0ListBody(Mem0Selection, kw_only=True):
     """Memories that were made from `start_date` to `end_date`. The page is in the query string, or here."""
 
     start_date: Moment | None = None
@@ -135,16 +145,17 @@ class Mem0ListBody(Mem0Selection, kw_only=True, forbid_unknown_fields=True):
     page_size: Limit | None = None
 
 
-class Mem0PageQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class Mem0PageQuery(msgspec.Struct, kw_only=True):
     """Which page, and how many memories are on one."""
 
     page: PageNumber | None = None
     page_size: Limit | None = None
 
 
-class Mem0SearchBody(Mem0Selection, kw_only=True, forbid_unknown_fields=True):
+class Mem0SearchBody(Mem0Selection, kw_only=True):
     """A search. `threshold` is a floor on the similarity, 0 to 1; without `rerank` the order is as the server is
-    configured; `keyword_search: false` leaves keyword search out; `fields` are those to answer with."""
+    configured; `keyword_search: false` leaves keyword search out; `fields` are those to answer with. On the paths of
+    earlier versions, the answer is a list unless `output_format` is `v1.1`."""
 
     query: Question
     top_k: Limit = 10
@@ -152,9 +163,12 @@ class Mem0SearchBody(Mem0Selection, kw_only=True, forbid_unknown_fields=True):
     rerank: bool | None = None
     keyword_search: bool = True
     fields: Annotated[list[Field], Meta(max_length=64)] | None = None
+    output_format: Format | None = None
+    reference_date: Unsupported = None
+    metadata: Unsupported = None
 
 
-class Mem0UpdateBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class Mem0UpdateBody(msgspec.Struct, kw_only=True):
     """The fields to change; `metadata` takes the place of what was there, `timestamp` is a date, a date and time, or
     seconds since 1970; `expiration_date: null` lets a memory hold for good."""
 
@@ -171,35 +185,37 @@ class Mem0UpdateBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     expiration_date: Day | None | UnsetType = UNSET
 
 
-class Mem0BatchUpdate(Mem0UpdateBody, kw_only=True, forbid_unknown_fields=True):
+class Mem0BatchUpdate(Mem0UpdateBody, kw_only=True):
     """A memory to change."""
 
     memory_id: str
 
 
-class Mem0BatchUpdateBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class Mem0BatchUpdateBody(msgspec.Struct, kw_only=True):
     """Memories to change, one after the other; none is changed when one of the ids is unknown."""
 
     memories: Annotated[list[Mem0BatchUpdate], Meta(min_length=1, max_length=1_000)]
 
 
-class Mem0Named(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class Mem0Named(msgspec.Struct, kw_only=True):
     """A memory by its id."""
 
     memory_id: str
 
 
-class Mem0BatchDeleteBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class Mem0BatchDeleteBody(msgspec.Struct, kw_only=True):
     """Memories to delete; none is deleted when one of the ids is unknown."""
 
     memories: Annotated[list[Mem0Named], Meta(min_length=1, max_length=1_000)]
 
 
-class Mem0DeleteQuery(Entities, kw_only=True, forbid_unknown_fields=True):
+class Mem0DeleteQuery(Entities, kw_only=True):
     """Whose memories to delete; a memory must belong to all that are named, `*` stands for any."""
 
+    filters: Unsupported = None
 
-class Mem0HomeQuery(Entities, kw_only=True, forbid_unknown_fields=True):
+
+class Mem0HomeQuery(Entities, kw_only=True):
     """Whose memories; a memory must belong to all that are named, `*` stands for any."""
 
     limit: Limit = 100
@@ -243,10 +259,31 @@ class Mem0Event(msgspec.Struct, kw_only=True):
 
 
 class Mem0Added(msgspec.Struct, kw_only=True):
-    """What was learned or kept; all of it is written."""
+    """What was learned or kept; all of it is written. `event_id` names the request."""
 
     results: list[Mem0Event]
+    event_id: str
     status: Literal["SUCCEEDED"] = "SUCCEEDED"
+
+
+class Mem0Request(msgspec.Struct, kw_only=True):
+    """A request to add, and what became of it. `PENDING`: facts are not extracted from its messages yet. `FAILED`: the
+    last attempt failed, see `error`; there will be another one."""
+
+    id: str
+    status: Literal["PENDING", "SUCCEEDED", "FAILED"]
+    results: list[Mem0Event]
+    created_at: datetime
+    updated_at: datetime
+    error: str | None = None
+    event_type: Literal["ADD"] = "ADD"
+
+
+class Mem0Requests(msgspec.Struct, kw_only=True):
+    """The latest requests to add, newest first."""
+
+    count: int
+    results: list[Mem0Request]
 
 
 class Mem0Page(msgspec.Struct, kw_only=True):

@@ -64,19 +64,19 @@ def failure(status: int, error: Problem, exc: Exception) -> AnthropicFailure:
     )
 
 
-class BetaQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class BetaQuery(msgspec.Struct, kw_only=True):
     """`beta=true`, which Anthropic's clients send with every request; it changes nothing."""
 
     beta: bool = True
 
 
-class ViewQuery(BetaQuery, kw_only=True, forbid_unknown_fields=True):
+class ViewQuery(BetaQuery, kw_only=True):
     """Whether the answer has the content (`full`)."""
 
     view: View | None = None
 
 
-class StoresQuery(BetaQuery, kw_only=True, forbid_unknown_fields=True):
+class StoresQuery(BetaQuery, kw_only=True):
     """A page of memory stores."""
 
     limit: Limit = 20
@@ -86,7 +86,7 @@ class StoresQuery(BetaQuery, kw_only=True, forbid_unknown_fields=True):
     until: Moment | None = msgspec.field(default=None, name="created_at[lte]")
 
 
-class MemoriesQuery(BetaQuery, kw_only=True, forbid_unknown_fields=True):
+class MemoriesQuery(BetaQuery, kw_only=True):
     """A page of the memories below a path. With depth 1, directories stand for what is in them."""
 
     path_prefix: Prefix = "/"
@@ -96,13 +96,13 @@ class MemoriesQuery(BetaQuery, kw_only=True, forbid_unknown_fields=True):
     view: View = "basic"
 
 
-class DeletionQuery(BetaQuery, kw_only=True, forbid_unknown_fields=True):
+class DeletionQuery(BetaQuery, kw_only=True):
     """The content that a memory must have to be deleted."""
 
     expected_content_sha256: Sha256 | None = None
 
 
-class VersionsQuery(BetaQuery, kw_only=True, forbid_unknown_fields=True):
+class VersionsQuery(BetaQuery, kw_only=True):
     """A page of versions. None here is written by an agent's session, or known to be by a key or a service account:
     those filters match nothing."""
 

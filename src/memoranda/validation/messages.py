@@ -98,6 +98,8 @@ def _sentence(what: str, type_: Any, path: str, value: Any) -> str:
             return f"must be one of {', '.join(allowed)}, not {chosen['value']}"
         return f"must not be {chosen['value']}"
     if wrong := _EXPECTED.fullmatch(what):
+        if wrong["kinds"] == "null" and (says := _limited(type_, path, "null")[1]):
+            return says
         kinds = dict.fromkeys(_KINDS.get(kind, kind) for kind in wrong["kinds"].split(" | "))
         got = _KINDS.get(wrong["got"], wrong["got"])
         return f"must be {' or '.join(kinds)}, not {got}{_EXAMPLES.get(next(iter(kinds)), '')}"
@@ -112,7 +114,7 @@ def _limited(type_: Any, path: str, kind: str) -> tuple[Any, str]:
     """Return the type at a path that has limits for values of a kind, and its description of them."""
     types: dict[str, Any] = {
         "str": inspect.StrType, "array": inspect.ListType, "object": inspect.DictType,
-        "number": (inspect.IntType, inspect.FloatType),
+        "number": (inspect.IntType, inspect.FloatType), "null": inspect.NoneType,
     }  # fmt: skip
     limits = [(node, extra) for node, extra in nodes_at(type_, path) if isinstance(node, types[kind])]
     return (limits[0][0], limits[0][1].get("says", "")) if limits else (None, "")

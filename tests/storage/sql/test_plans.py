@@ -30,6 +30,8 @@ WALKS = {
     "sessions_of_users", "has_rows",
     # at most one row, the first after a seq
     "changed_beyond", "salts_of_forgotten",
+    # a page
+    "hashes_of_files",
     # of knowledge
     "usage_of_files", "count_stores", "count_chunks", "quotas_of", "pending_bytes", "blobs_known", "drop_upload_of",
     "drop_ended_uploads", "idle_stores", "remodel_stores", "all_removing",

@@ -18,6 +18,11 @@ SELECT DISTINCT s.seq FROM {texts ?2} wanted
 {join} memories m ON m.tenant_id = s.tenant_id AND m.seq = s.seq AND m.kind = 'fact' AND m.seq <= ?3 AND m.seq > ?4
 ORDER BY s.seq LIMIT ?5
 
+-- name: messages_stored_with (a message, and those of its session that were stored at the same moment)
+SELECT m.* FROM messages g
+{join} messages m ON m.tenant_id = g.tenant_id AND m.session_id = g.session_id AND m.created_at = g.created_at
+WHERE g.tenant_id = ? AND g.id = ? ORDER BY m.seq
+
 -- name: messages_before (what was said in a session before a message, the nearest first)
 SELECT m.* FROM messages m
 WHERE m.tenant_id = ? AND m.session_id = ? AND m.seq < ? AND m.extract > 0 AND m.extract <= ?
