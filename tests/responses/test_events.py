@@ -169,6 +169,7 @@ class Heard:
         return part
 
     def content_part_added(self, event: dict[str, Any]) -> None:
+        assert event["response_id"] == "resp_1234"
         item = self.item(event)
         assert event["content_index"] == len(item["content"])
         assert not {place for place in self.open_parts if place[0] == event["output_index"]}
@@ -176,6 +177,7 @@ class Heard:
         self.open_parts.add((event["output_index"], event["content_index"]))
 
     def content_part_done(self, event: dict[str, Any]) -> None:
+        assert event["response_id"] == "resp_1234"
         assert event["part"] == self.part(event)
         self.open_parts.remove((event["output_index"], event["content_index"]))
 

@@ -254,6 +254,7 @@ def test_a_tool_that_fails_is_an_error_that_the_model_reads(site: Site) -> None:
             result = await used.call("fail", why="the drawer is locked")
             assert (result.item["status"], result.item["output"]) == ("failed", None)
             assert result.item["error"]["type"] == "mcp_tool_execution_error"
+            assert result.degraded == []
             assert "the drawer is locked" in result.item["error"]["content"][0]["text"]
             assert result.text.startswith("Error: ")
             wrong = await used.call("add", a="x", b=[])
@@ -489,6 +490,7 @@ def test_secrets_are_in_no_item_error_log_or_echo(site: Site, caplog: pytest.Log
             used["headers"].server._headers["authorization"] = "Bearer stale-" + TOKEN
             failed = await used.call("headers")
             assert failed.item["error"]["type"] == "http_error"
+            assert failed.degraded == ["mcp"]
             assert failed.item["error"]["code"] == 401
             held += [failed.item, failed.text]
         return held

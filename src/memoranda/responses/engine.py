@@ -190,7 +190,7 @@ class Engine:
                 self.core.ledger.paid(model, plan.subject.tenant_id, "responses") for model in self._models
             ]
             loop = Loop(brief, run.telling, models)
-            loop.degraded.update(memories.degraded)
+            loop.degraded.update(memories.degraded, servers.degraded)
             loop.note(context.evidence)
             try:
                 await servers.answer(loop, [*past.items, *plan.input])

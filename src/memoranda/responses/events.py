@@ -130,7 +130,7 @@ class Telling:
     def begin_part(self, item: Item, part: Item) -> None:
         """A new part at the end of an item's content."""
         item["content"].append(part)
-        self._emit("response.content_part.added", {**self._at(item), "part": _copied(part)})
+        self._part("added", item, _copied(part))
 
     def text(self, item: Item, delta: str, logprobs: list[dict[str, Any]] | None = None) -> None:
         """More of the text of a message's last part."""
@@ -181,7 +181,11 @@ class Telling:
             self._emit("response.refusal.done", {**where, "refusal": part["refusal"]})
         else:
             self._emit("response.reasoning_text.done", {**where, "text": part["text"]})
-        self._emit("response.content_part.done", {**where, "part": dict(part)})
+        self._part("done", item, dict(part))
+
+    def _part(self, stage: str, item: Item, part: Item) -> None:
+        where = {"response_id": self.response.id, **self._at(item)}
+        self._emit(f"response.content_part.{stage}", {**where, "part": part})
 
     def _at(self, item: Item) -> Event:
         return {

@@ -34,6 +34,8 @@ class Servers:
         self._settings = settings
         self._open_to_all = open_to_all
         self.tools: list[Tool] = []
+        self.degraded: set[str] = set()
+        """`mcp` if a server did not list its tools: it cannot be reached, or gives no usable answer."""
         labels: set[str] = set()
         for i, tool in self._declared.items():
             label = checked(tool, settings, open_to_all, f"tools[{i}]").server_label
@@ -81,6 +83,8 @@ class Servers:
             declared, cached, self._settings, self._open_to_all, f"tools[{place}]"
         )
         self.tools += tools
+        if tool_list.get("error"):
+            self.degraded.add(MCP)
         if item is not None:
             # Clients that check what they read take these fields as texts and objects, or left out.
             item["tools"] = [_without_none(tool) for tool in tool_list["tools"]]

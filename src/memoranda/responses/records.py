@@ -177,7 +177,7 @@ def response_seen(c: Connection, subject: Subject, id_: str) -> ResponseRow:
     row = c.one("get_response", [subject.tenant_id, id_]) if nameable(id_) else None
     response = None if row is None else ResponseRow._make(row)
     if response is None or not owns(subject, response.user_id):
-        raise NotFound(f"no response {id_!r}")
+        raise NotFound(f"Response with id '{id_}' not found.")
     return response
 
 

@@ -170,7 +170,7 @@ class Responses:
             return w.c.run("drop_response", [tenant, id])
 
         if not await self._engine.core.transact(tenant, work):
-            raise NotFound(f"no response {id!r}")
+            raise NotFound(f"Response with id '{id}' not found.")
 
     def _forget(self, w: Writing, id: str) -> None:
         """Deletes the messages of a response from the log; facts that were learned from it stay."""

@@ -142,6 +142,12 @@ class Run:
         await self._ended.wait()
         return self.response
 
+    async def begun(self) -> None:
+        """Return once there is output, or the end."""
+        while not (self.response.output or self._ended.is_set()):
+            self._more.clear()
+            await self._more.wait()
+
     async def leave(self) -> None:
         """Stops without an end: another process will make the response again."""
         self.left = True

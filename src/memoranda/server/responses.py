@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from functools import partial
 from typing import Any
 
 from starlette.types import Receive
 
+from memoranda.errors import UnknownModel
 from memoranda.responses.runs import ENDING, Run
 from memoranda.responses.values import Item, Response
 from memoranda.server import wire_responses as wire
@@ -25,6 +26,10 @@ async def create(call: Call[wire.ResponseBody, None]) -> Response | EventStream:
     if body.background:
         return await _followed(call, run.response.id, -1) if body.stream else run.shown()
     if body.stream:
+        if run.response.model != call.state.memoranda.engine.model.name:
+            await waited(run, run.begun(), call.request.receive, live)
+            if isinstance(run.failure, UnknownModel):
+                _said(run)
         ended = partial(run.abandon, ENDING)
         return EventStream(run, live, keepalive(call), left=run.abandon, stop=ended)
     run.mute()
@@ -33,12 +38,17 @@ async def create(call: Call[wire.ResponseBody, None]) -> Response | EventStream:
 
 
 async def finished(run: Run, receive: Receive, live: Live) -> None:
-    """Waits until the run has ended.
+    """Waits until the run has ended. Errors as `waited`."""
+    await waited(run, run.done(), receive, live)
+
+
+async def waited(run: Run, work: Coroutine[Any, Any, object], receive: Receive, live: Live) -> None:
+    """Waits until the work is done, at the latest when the run has ended.
 
     Raises:
         ClientGone: the client disconnected; the run was stopped, and its output so far is stored.
     """
-    done = asyncio.create_task(run.done())
+    done = asyncio.create_task(work)
     gone = asyncio.create_task(hung_up(receive))
     with live.holding(partial(run.abandon, ENDING)):
         try:

@@ -283,7 +283,11 @@ class McpTool(Tool):
         except MemorandaError as exc:
             reason = self.server.without_secrets(str(exc))
             turn.reading.note([f"tool:{self.server_label}.{self.name}"], [reason])
-            return failed_call(item, reason, getattr(exc, "error", None))
+            error = getattr(exc, "error", None)
+            result = failed_call(item, reason, error)
+            if error is None or error["type"] == "http_error":
+                result.degraded.append("mcp")
+            return result
         turn.reading.note([f"tool:{self.server_label}.{self.name}"], [said])
         text = cut(said, OUTPUT_TOKENS, turn.count)
         if text != said:
