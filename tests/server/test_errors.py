@@ -72,7 +72,7 @@ def test_every_error_of_the_tree_has_a_status() -> None:
     ("method", "path", "status", "code"),
     [
         ("GET", "/nope", 404, "unknown_route"),
-        ("GET", "/v1/memories/", 405, "method_not_allowed"),
+        ("GET", "/v1/batch/", 405, "method_not_allowed"),
         ("PUT", "/v1/memories", 405, "method_not_allowed"),
         ("DELETE", "/healthz", 405, "method_not_allowed"),
         ("BREW", "/healthz", 405, "method_not_allowed"),
