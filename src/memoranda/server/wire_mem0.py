@@ -209,10 +209,18 @@ class Mem0BatchDeleteBody(msgspec.Struct, kw_only=True):
     memories: Annotated[list[Mem0Named], Meta(min_length=1, max_length=1_000)]
 
 
-class Mem0DeleteQuery(Entities, kw_only=True):
-    """Whose memories to delete; a memory must belong to all that are named, `*` stands for any."""
+class Mem0DeleteQuery(Entities, kw_only=True, forbid_unknown_fields=True):
+    """Whose memories to delete; a memory must belong to all that are named, `*` stands for any. Here an unknown
+    parameter is refused, since it may be meant to delete fewer; those below change nothing."""
 
     filters: Unsupported = None
+    source: str | None = None
+    org_id: str | None = None
+    org_name: str | None = None
+    project_id: str | None = None
+    project_name: str | None = None
+    delete_linked: str | None = None
+    output_format: str | None = None
 
 
 class Mem0HomeQuery(Entities, kw_only=True):
