@@ -198,6 +198,20 @@ def test_packages_of_other_platforms_are_not_missing() -> None:
     assert [one.state for one in here] == ["ok", "broken"]
 
 
+def test_an_index_that_cannot_commit_is_broken() -> None:
+    whole = {"memories": 1, "chunks": 0, "vectors": 1, "unembedded": 0, "behind": [], "model": "m"}
+    stats = {
+        **whole,
+        "indexed_vectors": 1,
+        "indexed_words": 1,
+        "index": {},
+        "words": {"failure": "File exists"},
+    }
+    (sound, failing) = checks.counts("default", stats)
+    assert (sound.state, failing.name, failing.state) == ("ok", "words", "broken")
+    assert "File exists" in failing.found
+
+
 def test_verify_compares_every_text(run: Any, tmp_path: Path) -> None:
     assert run("add", "The rent is 100 euro").exit_code == 0
     data = next(tmp_path.rglob("memoranda.db"))

@@ -283,3 +283,6 @@ def counts(tenant: str, stats: dict[str, Any]) -> Iterator[Finding]:
         )
     if behind := stats["behind"]:
         yield broken(f"behind{where}", f"{behind} did not take the last changes", rebuild)
+    for side in ("index", "words"):
+        if failure := stats.get(side, {}).get("failure"):
+            yield broken(f"{side}{where}", f"the last changes are not durable: {failure}", rebuild)
