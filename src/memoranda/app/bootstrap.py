@@ -28,6 +28,7 @@ from memoranda.storage.blobs.base import Blobs
 from memoranda.storage.data_lock import (
     FolderLock,
     drop_other_caches,
+    make_private,
     refuse_emptied_database,
     refuse_lost_database,
 )
@@ -134,6 +135,8 @@ def _wire(
 ) -> Wired:
     url = config.embedder.url if own is None else f"own:{own.model}"
     with ExitStack() as opened:
+        if folder is not None:
+            make_private(folder)
         asked = _embedder(config) if own is None else CachedEmbedder(own, config.embedder.cache_size)
         opened.callback(asked.close)
         check_dimension(config, asked.model, asked.dim)
@@ -177,6 +180,8 @@ def _wire(
             store.prepare(asked.model, asked.dim)
         else:
             _note_embedder(db, url)
+        if folder is not None:
+            make_private(folder)  # what is new in it
         opened.pop_all()
     return Wired(_core(config, store, embedder, asked, url, threads, blobs), lock, index_of, index_url)
 

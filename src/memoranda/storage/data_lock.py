@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import fcntl
 import json
+import logging
 import os
 import shutil
+import stat
 from collections.abc import Container
 from contextlib import suppress
 from fnmatch import fnmatch
@@ -15,11 +17,14 @@ from typing import IO, Any
 
 from memoranda.errors import FolderInUse, InvalidInput, StorageError
 
+log = logging.getLogger("memoranda.storage")
 DATABASE = "memoranda.db"
 LOCK = "memoranda.lock"
 INDEXES = ("index-*", "words-*")
 PARTS = (f"{DATABASE}*", LOCK, "files", *INDEXES)
 """Names of the files and folders of a data folder."""
+HOOKS = "hooks"
+"""The folder of what hooks of the command line store beside the memories."""
 MARK = ".memoranda"
 """The file in a folder of uploads with the id of the database that they belong to."""
 LOGS = ("-wal", "-shm")
@@ -117,6 +122,29 @@ def bytes_in(folder: Path) -> int:
             with suppress(FileNotFoundError):
                 total += os.stat(os.path.join(place, name)).st_size
     return total
+
+
+def make_private(folder: Path) -> None:
+    """Remove the rights of other users on the parts of a data folder, and on the folder if nothing else is in it.
+
+    Links and parts of other owners stay as they are. Files inside a part are protected by its folder and not read.
+    """
+    with os.scandir(folder) as listing:
+        names = [entry.name for entry in listing]
+    parts = [name for name in names if any(fnmatch(name, part) for part in PARTS)]
+    paths = [folder / name for name in parts]
+    if set(names) <= {*parts, HOOKS}:
+        paths.insert(0, folder)
+    for path in paths:
+        with suppress(FileNotFoundError):  # SQLite removes its log
+            status = os.lstat(path)
+            mode = stat.S_IMODE(status.st_mode)
+            if status.st_uid != os.geteuid() or stat.S_ISLNK(status.st_mode) or not mode & 0o077:
+                continue
+            try:
+                os.chmod(path, mode & ~0o077)
+            except PermissionError as exc:  # a file system without rights, such as FAT
+                log.info("other users may read %s: %s", path, exc.strerror)
 
 
 class FolderLock:

@@ -56,7 +56,7 @@ class Fts5Words(Words):
         self._rev = 0
         with self._available("opening"):
             if folder is not None:
-                folder.mkdir(parents=True, exist_ok=True)
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             fault = self._try_open()
             if fault is not None:
                 self._start_empty(fault)

@@ -100,7 +100,7 @@ class Segments:
         self._path = folder / "segments"
         self._checkpoint = folder / "checkpoint"
         with available("opening"):
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             try:
                 fault = self._try_open()
             except ValueError as exc:

@@ -58,7 +58,7 @@ class Cache:
         self._engine = engine
         self._saved: dict[int, Saved] = {}
         self._checkpoint = 0
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def sidecar(self, serial: int) -> Path:
         """Return the path of the float vectors of a partition."""

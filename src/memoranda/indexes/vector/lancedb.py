@@ -89,7 +89,7 @@ class LanceIndex(Index):
         if folder is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="memoranda-lancedb-")
             return self._temporary.name
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return str(folder)
 
     def _opened(self) -> State:

@@ -262,7 +262,7 @@ class Link:
                 )
             if self._folder is None:
                 return QdrantClient(":memory:")
-            self._folder.mkdir(parents=True, exist_ok=True)
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             return QdrantClient(path=str(self._folder), force_disable_check_same_thread=True)
         except FAILURES as exc:
             raise self.failure("open", exc) from exc

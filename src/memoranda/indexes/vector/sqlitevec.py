@@ -97,7 +97,7 @@ class SqliteVecIndex(Index):
         self._rev = self._durable = self._changes = 0
         with _translated("opening"):
             if self._path is not None:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             fault = self._try_open()
             if fault is not None:
                 self._start_empty(fault)
