@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import memoranda
+from memoranda.errors import FolderInUse
 
 EMBEDDER = {"url": "hash:16"}
+OPEN = "import sys, memoranda; memoranda.open(sys.argv[1], embedder={'url': 'hash:16'}).close()"
 
 
 def mode(path: Path) -> int:
@@ -62,3 +66,19 @@ def test_files_of_others_in_a_folder_are_left_alone(tmp_path: Path) -> None:
     os.chown(other, 12345, 12345)
     with memoranda.open(tmp_path / "data", embedder=EMBEDDER):
         assert mode(other) == 0o644
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_folder_without_its_lock_file_lets_no_second_process_in(tmp_path: Path, replaced: bool) -> None:
+    with memoranda.open(tmp_path, embedder=EMBEDDER) as product:
+        (tmp_path / "memoranda.lock").unlink()
+        if replaced:
+            (tmp_path / "memoranda.lock").write_text("{}")
+        second = subprocess.run(
+            [sys.executable, "-c", OPEN, str(tmp_path)], capture_output=True, text=True, check=False
+        )
+        assert "is open in another process" in second.stderr
+        with pytest.raises(FolderInUse):
+            memoranda.open(tmp_path, embedder=EMBEDDER)
+        product.memories.add("the first process still writes")
+    memoranda.open(tmp_path, embedder=EMBEDDER).close()

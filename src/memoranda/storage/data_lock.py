@@ -1,4 +1,5 @@
-"""One writing process per folder: a lock file with the process id and the URL of its server."""
+"""One writing process per folder: the folder itself is locked, and a lock file in it, which has the process id and the
+URL of its server."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import os
 import shutil
 import stat
 from collections.abc import Container
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from fnmatch import fnmatch
 from itertools import pairwise
 from pathlib import Path
@@ -148,7 +149,11 @@ def make_private(folder: Path) -> None:
 
 
 class FolderLock:
-    """Locks a data folder for this process until `release`; the kernel releases it when the process dies."""
+    """Locks a data folder for this process until `release`; the kernel releases it when the process dies.
+
+    The folder itself is locked: a lock file that is deleted, or replaced, lets no second process in. File systems that
+    cannot lock a folder (NFS) have the lock file alone.
+    """
 
     def __init__(self, folder: Path) -> None:
         """Take the lock, and create the folder if needed.
@@ -158,20 +163,23 @@ class FolderLock:
             StorageError: the folder cannot be made or written.
         """
         self.path = folder / LOCK
-        try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._file: IO[str] | None = open(self.path, "a+", encoding="utf-8")  # noqa: SIM115 - held open
-        except (FileExistsError, NotADirectoryError) as exc:
-            raise StorageError(
-                f"{folder} cannot be used as a data folder: a file is there; name a folder"
-            ) from exc
-        except OSError as exc:
-            raise StorageError(f"{folder} cannot be used as a data folder: {exc.strerror}") from exc
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as exc:
-            self._file.close()
-            raise in_use(folder) from exc
+        with ExitStack() as opened:
+            try:
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                opened.callback(os.close, descriptor)
+                _lock_folder(descriptor)
+                self._file: IO[str] | None = opened.enter_context(open(self.path, "a+", encoding="utf-8"))
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as exc:
+                raise in_use(folder) from exc
+            except (FileExistsError, NotADirectoryError) as exc:
+                raise StorageError(
+                    f"{folder} cannot be used as a data folder: a file is there; name a folder"
+                ) from exc
+            except OSError as exc:
+                raise StorageError(f"{folder} cannot be used as a data folder: {exc.strerror}") from exc
+            self._opened = opened.pop_all()
         self._place = os.path.realpath(folder)
         _own.add(self._place)
         try:
@@ -199,10 +207,26 @@ class FolderLock:
     def release(self) -> None:
         """Release the lock. Idempotent."""
         if self._file is not None:
-            file, self._file = self._file, None
+            self._file = None
             _own.discard(self._place)
-            with suppress(OSError):  # a flush may fail on a full disk; the descriptor is closed all the same
-                file.close()
+            with suppress(
+                OSError
+            ):  # a flush may fail on a full disk; the descriptors are closed all the same
+                self._opened.close()
+
+
+def _lock_folder(descriptor: int) -> None:
+    """Lock an open folder.
+
+    Raises:
+        BlockingIOError: another process has it.
+    """
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError as exc:
+        log.info("the folder itself cannot be locked here, its lock file is: %s", exc.strerror)
 
 
 def url_of_other(folder: str | Path) -> str | None:
