@@ -121,6 +121,35 @@ def test_a_span_goes_on_with_the_callers_trace(lasting: Any) -> None:
     assert lasting.request("GET", "/healthz", headers=headers).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "options", "status"),
+    [
+        ("GET", "/v1/memories", {}, 200),
+        ("GET", "/v1/memories/none", {}, 404),
+        ("POST", "/v1/memories", {"content": b"{"}, 400),
+        ("GET", "/v1/nowhere", {}, 404),
+        ("PATCH", "/v1/files", {}, 405),
+        ("GET", "/v3/memories/none", {}, 404),
+        ("POST", "/retrieval", {"json": {}}, 400),
+        ("GET", "/v1/files/{id}/content", {}, 200),
+        ("GET", "/v1/files/{id}/image", {}, 400),
+        ("GET", "/v1/memory_stores", {"headers": {"anthropic-version": "2023-06-01"}}, 200),
+        ("POST", "/v1/responses", {"json": {"input": "hello", "stream": True}}, 200),
+        ("GET", "/.well-known/oauth-protected-resource/mcp", {}, 200),
+        ("GET", "/console/session", {}, 200),
+    ],
+)
+def test_answers_are_neither_guessed_at_nor_kept_on_the_way(
+    lasting: Any, method: str, path: str, options: Any, status: int
+) -> None:
+    form = {"files": {"file": ("a.txt", b"<b>text</b>")}, "data": {"purpose": "assistants"}}
+    id_ = lasting.request("POST", "/v1/files", **form).json()["id"] if "{id}" in path else ""
+    answer = lasting.request(method, path.replace("{id}", id_), **options)
+    assert answer.status_code == status, answer.text
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers.get_list("cache-control") == ["no-store"]
+
+
 def test_every_metric_is_documented(house: Any) -> None:
     telemetry: Telemetry = house.app.state.answers.state.telemetry
     for family in telemetry.registry.collect():

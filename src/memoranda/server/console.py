@@ -181,7 +181,7 @@ def _session(key: ServerKey, cookie: str) -> Session:
 
 
 def _json(value: Session) -> Response:
-    return Response(msgspec.json.encode(value), headers={"cache-control": "no-store"}, media_type=JSON)
+    return Response(msgspec.json.encode(value), media_type=JSON)
 
 
 def _file(request: Request, asset: Asset, caching: str) -> Response:

@@ -49,7 +49,7 @@ async def image(call: Call[None, PageQuery]) -> Response:
         call.id, query.page, width=query.width, highlight=query.highlight, find=query.find
     )
     headers = {f"memoranda-{name}": str(getattr(drawn, name)) for name in ("page", "pages", "marked")}
-    return Response(drawn.image, media_type=PNG, headers={**headers, "x-content-type-options": "nosniff"})
+    return Response(drawn.image, media_type=PNG, headers=headers)
 
 
 def _headers(file: StoredFile) -> dict[str, str]:
@@ -57,7 +57,6 @@ def _headers(file: StoredFile) -> dict[str, str]:
     return {
         "content-length": str(file.bytes),
         "content-disposition": f"attachment; filename*=UTF-8''{quote(file.filename, safe='')}",
-        "x-content-type-options": "nosniff",
     }
 
 

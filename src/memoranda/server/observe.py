@@ -1,4 +1,4 @@
-"""Middleware: every request is given an id, timed, counted, traced and logged."""
+"""Middleware: every request is given an id, timed, counted, traced and logged, and its answer safe headers."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from memoranda.server.telemetry import Telemetry
 
 log = logging.getLogger("memoranda.http")
 REQUEST_ID = "x-request-id"
+SAFE = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
+"""Headers of an answer that has none of its own: browsers do not guess its type, and nobody on the way keeps it."""
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 BEGINNINGS = frozenset(("http.response.start", "websocket.accept", "websocket.http.response.start"))
 _PLAIN = re.compile(r"[\w.-]{1,64}")
@@ -52,7 +54,10 @@ class Observed:
             if message["type"] in BEGINNINGS:
                 seen.status = message.get("status", 101)
                 message.setdefault("headers", [])
-                MutableHeaders(scope=message)[REQUEST_ID] = seen.request_id
+                answered = MutableHeaders(scope=message)
+                answered[REQUEST_ID] = seen.request_id
+                for name, value in SAFE.items():
+                    answered.setdefault(name, value)
             await send(message)
 
         began = time.perf_counter()

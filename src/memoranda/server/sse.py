@@ -163,7 +163,7 @@ class EventStream(Response):
     ) -> None:
         self.status_code = 200
         self.background = None
-        self.init_headers({"cache-control": "no-cache", "x-accel-buffering": "no"})
+        self.init_headers({"x-accel-buffering": "no"})
         self._events = events
         self._live = live
         self._keepalive = keepalive
