@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -10,12 +11,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
 
 import memoranda
 from memoranda.errors import IndexUnavailable, StorageError
+from support import postgres
 from support.waiting import until
 
 from . import cluster
@@ -208,6 +211,29 @@ def test_the_server_comes_back(tmp_path: Path) -> None:
         load.check(only, products)
         server = products[1]
         assert server.wait(server.compact().id).state == "completed"  # its workers outlived the outages
+
+
+def test_a_database_that_is_down_at_the_start_is_waited_for(tmp_path: Path) -> None:
+    """The database is reached by a link to the folder of its socket, which comes later."""
+    url, folder = postgres.fresh_url(), tmp_path / "socket"
+    real = parse_qs(urlsplit(url).query)["host"][0]
+    url = url.replace(real, str(folder)).replace(f"{cluster.OWNER}@", f"{cluster.OWNER}:tulip@")
+    programs = server, worker = cluster.Server(tmp_path, url), cluster.Worker(tmp_path, url)
+    try:
+        for program in programs:
+            said = str(
+                until(program.log.read_text, "a line that it waits", accept=lambda text: "waiting" in text)
+            )
+            assert "%2Fsocket" in said
+            assert "tulip" not in said
+        worker.signal(signal.SIGTERM)
+        assert worker.process.wait(5) == 0
+        folder.symlink_to(real)
+        server.ready()
+        assert server.client.add("written after the wait").created
+    finally:
+        for program in programs:
+            program.kill()
 
 
 SCANS = (

@@ -6,6 +6,8 @@ import asyncio
 import logging
 import signal
 import socket
+import sys
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
@@ -25,23 +27,51 @@ from memoranda.server.connections import KEEP_ALIVE, Connection
 log = logging.getLogger("memoranda.server")
 
 BACKLOG = 512
+DATABASE_WAIT = 60.0
+"""Seconds that a start waits for a PostgreSQL server that is down."""
+PAUSE = 2.0
+"""Seconds between two attempts, each with a line in the log."""
 
 
 def serve(config: Config, started: Callable[[str], None] = lambda url: None) -> None:
     """Serves until SIGINT or SIGTERM, then answers the requests under way, finishes its writes, and releases the
-    folder. `started` is called with the URL once connections are accepted.
+    folder. `started` is called with the URL once connections are accepted. Waits for its database at the start.
 
     Raises:
         ConfigError: the address cannot be listened on, or would be open to other machines without a key.
         FolderInUse: another process has the folder.
+        StorageError: the database is down, or refuses the connection.
     """
     Guard(config)
     logs.configure(config.server.log_level)
+    wait_for_database(config)
     with (
         listening(config.server.host, config.server.port) as listener,
         asyncio.Runner(loop_factory=_loop()) as runner,
     ):
         runner.run(_serve(config, listener, started))
+
+
+def wait_for_database(config: Config) -> None:
+    """Wait until the PostgreSQL server accepts connections, for `DATABASE_WAIT` at most: opening it then raises what is
+    wrong. SIGTERM ends the process at once, also in a container, where it has no default effect."""
+    url = rows_url(config)
+    if not url.startswith("postgres"):
+        return
+    from memoranda.storage.sql.pglink import address, is_up
+
+    where = address(url, "database.url")
+    until = time.monotonic() + DATABASE_WAIT
+    before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
+    try:
+        while not is_up(where) and (left := until - time.monotonic()) > 0:
+            log.warning(
+                "waiting for PostgreSQL, which does not accept connections",
+                extra={"database.url": where.shown, "seconds_left": round(left)},
+            )
+            time.sleep(PAUSE)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -102,9 +132,11 @@ async def _load_models(memoranda: Memoranda) -> None:
 
 
 def work(config: Config, started: Callable[[], None] = lambda: None) -> None:
-    """Runs background jobs until SIGINT or SIGTERM; unfinished jobs go back to the queue.
+    """Runs background jobs until SIGINT or SIGTERM; unfinished jobs go back to the queue. Waits for its database at the
+    start.
 
     Raises:
+        StorageError: the database is down, or refuses the connection.
         ConfigError: the rows are in a folder, which has one process and needs no other, or there are no workers.
     """
     if rows_url(config).startswith("sqlite"):
@@ -115,6 +147,7 @@ def work(config: Config, started: Callable[[], None] = lambda: None) -> None:
     if not config.jobs.workers:
         raise ConfigError("jobs.workers", "is 0; give a worker 1 or more")
     logs.configure(config.server.log_level)
+    wait_for_database(config)
     asyncio.run(_work(config, started))
 
 

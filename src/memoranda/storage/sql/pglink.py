@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from threading import Thread
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -128,6 +129,17 @@ def connect(where: Address, statement_timeout: float, key: str) -> Raw:
         raise ConfigError(key, says)
     configure(raw)
     return raw
+
+
+def is_up(where: Address) -> bool:
+    """Return False while no server answers, or it is still starting; whether it accepts user and password is not asked.
+    The waiting thread can be interrupted by signals."""
+    limited = psycopg.conninfo.make_conninfo(where.conninfo, connect_timeout=CONNECT_SECONDS)
+    answers: list[int] = []
+    asking = Thread(target=lambda: answers.append(psycopg.pq.PGconn.ping(limited.encode())), daemon=True)
+    asking.start()
+    asking.join()
+    return answers[0] not in (psycopg.pq.Ping.REJECT, psycopg.pq.Ping.NO_RESPONSE)
 
 
 def unreachable(where: Address, exc: BaseException, key: str) -> StorageError:
