@@ -344,6 +344,7 @@ def told(ids: dict[str, str]) -> list[dict[str, Any]]:
     file = [{"role": "user", "content": [{"type": "input_file", "file_id": ids["file_id"]}]}]
     return [
         {"previous_response_id": ids["response_id"]},
+        {"conversation": ids["conversation_id"]},
         {"agent_id": ids["agent_id"]},
         {"tools": [{"type": "file_search", "vector_store_ids": [ids["store_id"]]}]},
         {"input": file},
@@ -554,6 +555,70 @@ def test_what_a_tenant_knows_is_its_own(tenants: Any) -> None:
         == 404
     )
     assert known(house, b, theirs) == before
+
+
+DIFY = {"top_k": 2, "score_threshold": 0.0}
+
+
+def of_body(ids: dict[str, str]) -> list[tuple[str, dict[str, Any]]]:
+    """Requests that name in their body what somebody has."""
+    return [
+        ("/v1/context", {"query": "green kettle", "stores": [ids["store_id"]]}),
+        ("/v1/context", {"query": "green kettle", "session_id": ids["session_id"]}),
+        ("/v1/memories", {"content": "a new fact", "kind": "fact", "replaces": [ids["memory_id"]]}),
+        ("/v1/memories/search", {"query": "green kettle", "scopes": [f"session:{ids['session_id']}"]}),
+        ("/v1/memories/count_access", {"ids": [ids["memory_id"]]}),
+        ("/v1/memories/forget", {"ids": [ids["memory_id"]]}),
+        ("/v1/memories/forget", {"source": ids["file_id"]}),
+        ("/v1/memories/forget", {"source": ids["response_id"]}),
+        ("/retrieval", {"knowledge_id": ids["store_id"], "query": "q", "retrieval_setting": DIFY}),
+    ]  # fmt: skip
+
+
+def test_what_a_user_knows_is_its_own(opened: Any) -> None:
+    """Whatever a user asks about what a colleague has, it hears what it hears about ids that nobody has. Agents are for
+    the whole tenant, and whoever chooses an id of a message or session that is taken is refused."""
+    house = opened(keys=[{"name": u, "user": u, "role": "member", "key": f"key-{u}"} for u in "ab"])
+    own, theirs = (
+        house.stock("the kettle is green", key="key-a"),
+        house.stock("the kettle is ofb", key="key-b"),
+    )
+    answer = house.request("GET", f"/v1/responses/{theirs['response_id']}", key="key-b").json()
+    theirs |= {
+        "said_id": answer["output"][0]["id"],
+        "agent_id": "nobodys",
+        "tenant": "b-s",
+        "channel_id": "room-b",
+    }
+    nobodys = {name: f"{name}-nope" for name in theirs}
+    names = {id_: nobodys[name] for name, id_ in theirs.items()}
+    chosen = ("POST /v1/messages", f"POST {HEARD}/messages")
+    for route in (route for route in ROUTES if route.name in KNOWN and route.name not in chosen):
+        inside = f"{STORE}/" in route.path and route.form is None
+        for store in [{}, {"store_id": own["store_id"]}] if inside else [{}]:
+            told = heard_about(house, "key-a", route, {**theirs, **store}, names)
+            assert told == heard_about(house, "key-a", route, {**nobodys, **store}, names), route.name
+    for route in (route for route in ROUTES if route.name in CASES and route.parameters == ("id",)):
+        for id_ in (theirs["memory_id"], theirs["message_id"]):
+            told, none = ([said(ask(house, "key-a", route, i, what), {i: UNKNOWN}) for what in CASES[route.name](i)]
+                          for i in (id_, UNKNOWN))  # fmt: skip
+            assert told == none, route.name
+    for (path, body), (_, other) in zip(of_body(theirs), of_body(nobodys), strict=True):
+        told, none = (said(house.request("POST", path, key="key-a", json=b), names) for b in (body, other))
+        assert told == none, path
+
+
+@pytest.mark.parametrize("taken", ["own", "theirs"])
+def test_an_id_that_a_message_has_names_no_other_text(opened: Any, taken: str) -> None:
+    """Also where the server made the id."""
+    house = opened(keys=[{"name": u, "user": u, "role": "member", "key": f"key-{u}"} for u in "ab"])
+    first = {"messages": [{"content": "the kettle is green"}], "session_id": "one"}
+    key = "key-a" if taken == "own" else "key-b"
+    id_ = house.request("POST", "/v1/messages", key=key, json=first).json()["data"][0]["id"]
+    second = {"messages": [{"content": "the car is red", "id": id_}], "session_id": "two"}
+    answer = house.request("POST", "/v1/messages", key="key-a", json=second)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "conflict"), answer.text
+    assert "already names another text" in answer.json()["error"]["message"]
 
 
 def test_the_folder_is_shown_to_its_operator_alone(opened: Any) -> None:

@@ -16,6 +16,7 @@ from memoranda.sessions.records import (
     MessageRow,
     SessionRow,
     kept_owner,
+    messages_by_id,
     sees,
     session_of,
     set_session,
@@ -294,6 +295,10 @@ def known_messages(c: Connection, subject: Subject, sayings: Sequence[Saying]) -
     keys = json.dumps([saying.row.key for saying in sayings])
     rows = [MessageRow._make(row) for row in c.all("messages_by_key", [subject.tenant_id, keys])]
     known = {row.key: row for row in rows}
+    named = {
+        saying.row.id: saying.row.key for saying in sayings if saying.named and saying.row.key not in known
+    }
+    known |= {named[id_]: row for id_, row in messages_by_id(c, subject.tenant_id, named).items()}
     for saying in sayings:
         row = known.get(saying.row.key)
         if row is None:
