@@ -35,7 +35,7 @@ class Portal:
             StorageError: the portal is closed, was closed before the work had ended, or belongs to the process that
                 this one was forked from, where its thread is.
         """
-        if os.getpid() != self._process:
+        if not self.in_its_process:
             work.close()
             raise StorageError("the folder was opened before a fork; open it in the process that uses it")
         answer: Future[T] | None = None
@@ -54,13 +54,18 @@ class Portal:
             raise
 
     @property
+    def in_its_process(self) -> bool:
+        """Return True in the process that has its thread; False in a fork."""
+        return os.getpid() == self._process
+
+    @property
     def alive(self) -> bool:
         """Return True if the portal takes calls."""
         return not self._closed
 
     def close(self) -> None:
         """End the loop and cancel the calls that still wait on it; in a fork of the process, do nothing. Idempotent."""
-        if os.getpid() != self._process:
+        if not self.in_its_process:
             return
         with self._taking:
             if self._closed:

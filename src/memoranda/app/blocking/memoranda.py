@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
@@ -89,7 +90,8 @@ class BlockingArchives:
 
 
 class BlockingMemoranda:
-    """`memoranda.Memoranda` on an event loop of its own. Thread-safe; close it, or use it in a `with`."""
+    """`memoranda.Memoranda` on an event loop of its own. Thread-safe; close it, or use it in a `with`. What `open`
+    returned is closed at the end of the program otherwise."""
 
     def __init__(self, inner: Memoranda, portal: Portal) -> None:
         self.inner = inner
@@ -174,6 +176,7 @@ class BlockingMemoranda:
 
     def close(self) -> None:
         """Finish writes, save the indexes, and release the folder. Idempotent."""
+        _open.discard(self)
         if self.portal.alive:
             try:
                 self.portal.call(self.inner.close())
@@ -189,13 +192,29 @@ class BlockingMemoranda:
         self.close()
 
 
+_open = set[BlockingMemoranda]()
+
+
+def _close_all() -> None:
+    """Close what this process left open; in a fork, what is open belongs to the process that it was forked from."""
+    for product in [*_open]:
+        if product.portal.in_its_process:
+            product.close()
+
+
+# `atexit` is too late: it runs when the pools of threads, which closing needs, have ended.
+threading._register_atexit(_close_all)  # type: ignore[attr-defined]
+
+
 def open(
     data: str | Path | None = None, *, config: Config | None = None, **settings: Any
 ) -> BlockingMemoranda:
     """Open a data folder for callers without an event loop; arguments and errors as `Memoranda.open`."""
     portal = Portal()
     try:
-        return BlockingMemoranda(portal.call(Memoranda.open(data, config=config, **settings)), portal)
+        product = BlockingMemoranda(portal.call(Memoranda.open(data, config=config, **settings)), portal)
     except BaseException:
         portal.close()
         raise
+    _open.add(product)
+    return product

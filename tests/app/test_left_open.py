@@ -1,0 +1,65 @@
+"""Scripts that never close what they opened."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import memoranda
+
+OPEN = """
+import multiprocessing, sys
+import memoranda
+
+r = memoranda.open(sys.argv[1], embedder={"url": "hash:16"})
+r.memories.add("a note that stays")
+"""
+BUSY = """
+store = r.knowledge.stores.create(name="s")
+files = [r.knowledge.files.upload(f"text {i} ".encode() * 9000, f"{i}.txt") for i in range(5)]
+r.knowledge.stores.attach(store.id, [file.id for file in files])
+r.observe([f"message {i}" for i in range(200)], channel_id="c")
+r.responses.create("what?", background=True)
+"""
+FORKED = """
+child = multiprocessing.get_context("fork").Process(target=print)
+child.start()
+child.join()
+assert child.exitcode == 0
+"""
+FAILING = 'raise ValueError("of the script alone")\n'
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["folder", "memory"])
+@pytest.mark.parametrize(
+    "after", ["", BUSY, FORKED, BUSY + FAILING], ids=["idle", "busy", "forked", "failing"]
+)
+def test_a_script_that_does_not_close_ends_by_itself(tmp_path: Path, kept: bool, after: str) -> None:
+    data, temporary = tmp_path / "data", tmp_path / "temporary"
+    temporary.mkdir()
+    script = tmp_path / "script.py"
+    script.write_text(OPEN + after)
+    done = subprocess.run(
+        [sys.executable, str(script), str(data) if kept else ":memory:"],
+        env={**os.environ, "TMPDIR": str(temporary)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    if FAILING in after:
+        assert done.returncode == 1
+        assert done.stderr.count("Traceback") == 1
+        assert done.stderr.endswith("ValueError: of the script alone\n")
+    else:
+        assert (done.returncode, done.stderr) == (0, "")
+    assert [*temporary.iterdir()] == []
+    if kept:
+        with memoranda.open(data, embedder={"url": "hash:16"}) as product:
+            assert (
+                product.memories.search("a note that stays").results[0].memory.content == "a note that stays"
+            )
