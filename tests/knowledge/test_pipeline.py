@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memoranda.errors import EmbedderUnavailable, InvalidInput
+from memoranda.errors import Conflict, EmbedderUnavailable, InvalidInput
 from memoranda.knowledge import filling, pipeline
 from memoranda.knowledge.filling import Filling
 from memoranda.knowledge.values import NewStoreFile
 from memoranda.providers.embeddings.base import Embedded, Embedder, Span, Task
 from memoranda.store import jobs
 from memoranda.text.splitting import Chunking
-from memoranda.types import NewMemory
+from memoranda.types import NewMemory, Subject
 from support.waiting import until
 
 TINY = Chunking(size=3, overlap=0)
@@ -224,6 +224,51 @@ def test_a_job_that_gives_up_says_why(lone: Any, fragile: Any) -> None:
     lone.admin.stores.attach(store, [NewStoreFile(file_id=file)])
     lone.settle()
     whole(lone, store, file, words(40))
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_a_job_that_gave_up_is_retried(lone: Any, fragile: Any) -> None:
+    def refuse(texts: Sequence[str]) -> None:
+        if "word25" in "".join(texts):
+            raise RuntimeError("the model fell over")
+
+    def job(state: str) -> str:
+        return next(job.id for job in memories.jobs() if (job.kind, job.state) == ("knowledge.index", state))
+
+    memories = lone.rc.acting_as(Subject(tenant_id=lone.tenant))
+    fragile.refuse = refuse
+    store, file = begun(lone, words(40))
+    lone.admin.stores.set_attributes(store, file, {"kept": True})
+    lone.settle()
+    failed = job("failed")
+    fragile.refuse = lambda texts: None
+    assert memories.retry(failed).state == "queued"
+    held = lone.admin.stores.file(store, file)
+    assert (held.status, held.last_error, held.attributes) == ("in_progress", None, {"kept": True})
+    lone.settle()
+    whole(lone, store, file, words(40))
+    assert memories.job(failed).state == "completed"
+    assert lone.rows("SELECT * FROM removing") == []
+
+
+@pytest.mark.parametrize("gone", ["detached", "deleted", "attached again"])
+def test_a_job_whose_file_is_gone_is_not_retried(lone: Any, gone: str) -> None:
+    memories = lone.rc.acting_as(Subject(tenant_id=lone.tenant))
+    store = lone.admin.stores.create(chunking=TINY).id
+    file = lone.file("the heron").id
+    lone.core.blobs.delete(lone.tenant, file)
+    lone.admin.stores.attach(store, [NewStoreFile(file_id=file)])
+    lone.settle()
+    failed = next(job for job in memories.jobs() if job.kind == "knowledge.index")
+    assert failed.state == "failed"
+    if gone == "detached":
+        lone.admin.stores.detach(store, file)
+    elif gone == "deleted":
+        lone.admin.files.delete(file)
+    else:
+        lone.admin.stores.attach(store, [NewStoreFile(file_id=file)])
+    with pytest.raises(Conflict, match="its data is gone"):
+        memories.retry(failed.id)
 
 
 @pytest.mark.usefixtures("small_batches")

@@ -264,7 +264,7 @@ def test_a_failed_job_is_not_retried_if_it_is_asked_for_again_or_its_data_was_er
                 assert (await jobs.wait("t", id_)).state == "failed"
             assert jobs.db.read(payload, "t") == "{}"
             jobs.db.write(lambda c: c.run("blank_jobs", ["t", f'["{erased}"]'])).result()
-            for id_, why in ((ended, "index the file"), (erased, "was erased")):
+            for id_, why in ((ended, "create the response"), (erased, "is gone")):
                 with pytest.raises(Conflict, match=why):
                     await jobs.retry("t", id_)
 

@@ -24,10 +24,10 @@ from memoranda.errors import (
     SpendingLimit,
     StorageError,
 )
-from memoranda.knowledge.attaching import ATTRIBUTES_JOB, INDEX_JOB
+from memoranda.knowledge.attaching import ATTRIBUTES_JOB, COLUMNS, INDEX_JOB
 from memoranda.knowledge.filling import Filling
 from memoranda.knowledge.records import AttachedRow, attached_of, chunk_row, chunking_of
-from memoranda.knowledge.removal import REMOVE_JOB, Removal, hide
+from memoranda.knowledge.removal import REMOVE_JOB, Removal, detach, hide
 from memoranda.providers.embeddings.base import Embedder
 from memoranda.readers.base import Document, Unreadable
 from memoranda.readers.worker import Parsed
@@ -73,7 +73,7 @@ class Pipeline:
         core.jobs.handlers |= {INDEX_JOB: self.index, ATTRIBUTES_JOB: self.reattribute}
         core.jobs.lanes[INDEX_JOB] = FILES_LANE
         core.jobs.endings[INDEX_JOB] = self.failed
-        core.jobs.asked_again.add(INDEX_JOB)
+        core.jobs.retryings[INDEX_JOB] = self.again
 
     # --- one file ----------------------------------------------------------------------------------
 
@@ -89,7 +89,7 @@ class Pipeline:
             self.core.tally.update(completed=1, chunks=chunks)
             return {"chunks": chunks}
         except Unreadable as exc:
-            if exc.code == "server_error" and run.attempts < self.core.jobs.max_attempts:
+            if exc.code == "server_error":
                 raise
             await self._fail(run, exc.code, str(exc))
             return {"failed": exc.code}
@@ -299,6 +299,20 @@ class Pipeline:
         failed = times and error != CANCELLED
         says = f"indexing failed {times} times: {error}" if failed else f"it was not indexed: {error}"
         self._failed(c, run, "server_error", says)
+
+    def again(self, c: Connection, tenant: str, payload: dict[str, Any]) -> dict[str, Any] | None:
+        """Attach the file of a failed job anew, as it was attached; return the payload for that, or None if the file is
+        no longer there as the job left it."""
+        store_id, file_id = str(payload["store"]), str(payload["file"])
+        row = attached_of(c, tenant, store_id, [file_id]).get(file_id)
+        if row is None or row.status != "failed" or row.seq != payload["attached"]:
+            return None
+        detach(c, self.core, tenant, store_id, file_id, row.seq)
+        revs = c.one("draw_revs", [1])
+        assert revs is not None
+        settings = (row.attributes, row.chunking, row.batch_id, row.created_at)
+        c.load("store_files", COLUMNS, [(tenant, store_id, file_id, revs[0], "in_progress", *settings)])
+        return {**payload, "attached": revs[0]}
 
     # --- attributes --------------------------------------------------------------------------------
 

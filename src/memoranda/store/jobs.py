@@ -46,7 +46,7 @@ REMODEL_KEY = "remodel"
 DEFAULT_LANE, FILES_LANE, AGENT_LANE, MEMORY_LANE = 0, 1, 2, 3
 """Jobs wait only for jobs of the same lane: a thousand files never delay maintenance, which is in the default lane."""
 CANCELLED = "the job was cancelled"
-AGAIN = "index the file, create the response or move the index again"
+AGAIN = "create the response or move the index again"
 GIVEN_UP = ("failed", "cancelled")
 """The states of a job whose ending is called."""
 
@@ -124,6 +124,7 @@ class Run(msgspec.Struct):
 
 Handler = Callable[[Run], Awaitable[dict[str, Any] | None]]
 Ending = Callable[[Connection, Run, str], None]
+Retrying = Callable[[Connection, str, dict[str, Any]], dict[str, Any] | None]
 
 
 FURTHEST = 25 * 3_600.0
@@ -146,6 +147,9 @@ class Jobs:
         """The lane of each kind that is not in the default lane."""
         self.endings: dict[str, Ending] = {}
         """Called by kind of job, in the same transaction, when a job finally fails or is cancelled."""
+        self.retryings: dict[str, Retrying] = {}
+        """Called by kind of job, in the same transaction, when a failed job is retried, with its tenant and payload;
+        returns the new payload, or None if what the job is about is gone."""
         self.asked_again: set[str] = set()
         """The kinds that are not retried, but asked for again; what such a job was told is not kept."""
         self.owner = secrets.token_hex(8)
@@ -300,13 +304,18 @@ class Jobs:
         if job.kind in self.asked_again:
             raise Conflict(f"job {id_!r} is not retried; {AGAIN}")
 
-        def work(c: Connection) -> int:
-            return c.run("retry_job", [now_micros(), tenant, id_])
+        def work(c: Connection) -> None:
+            row = c.one("told_job", [tenant, id_])
+            payload = json.loads(row[1]) if row else {}
+            if (retrying := self.retryings.get(job.kind)) is not None:
+                payload = retrying(c, tenant, payload) if payload else None
+            if payload is None or not c.run("retry_job", [now_micros(), tenant, id_, compact_json(payload)]):
+                raise Conflict(
+                    f"job {id_!r} is not retried: the same work is queued already, or its data is gone"
+                )
 
-        if not await self.threads.result(self.db.write(work, self.woken(job.kind), tenant)):
-            raise Conflict(
-                f"job {id_!r} is not retried: the same work is queued already, or its data was erased"
-            )
+        await self.threads.result(self.db.write(work, self.woken(job.kind), tenant))
+        self.wake_all()  # retrying may have queued a job
         return await self.get(tenant, id_)
 
     def stop_one(self, c: Connection, tenant: str, id_: str) -> None:

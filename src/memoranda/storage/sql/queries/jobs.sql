@@ -92,7 +92,7 @@ UPDATE jobs SET state = CASE cancelling WHEN 1 THEN 'cancelled' ELSE 'queued' EN
 WHERE tenant_id = ? AND id = ? AND lease_owner = ? AND state = 'running' RETURNING state
 
 -- name: retry_job (that failed, and was not erased since; unless the same work waits already)
-UPDATE jobs SET state = 'queued', attempts = 0, deaths = 0, error = NULL, cancelling = 0, run_at = ?1, updated_at = ?1
+UPDATE jobs SET state = 'queued', attempts = 0, deaths = 0, error = NULL, cancelling = 0, run_at = ?1, updated_at = ?1, payload = ?4
 WHERE tenant_id = ?2 AND id = ?3 AND state = 'failed' AND error IS NOT NULL AND NOT EXISTS (
     SELECT 1 FROM jobs AS twin WHERE twin.tenant_id = ?2 AND twin.kind = jobs.kind AND twin.dedup_key = jobs.dedup_key
         AND twin.state IN ('queued', 'running')

@@ -18,8 +18,8 @@ import { Maintenance } from "./maintenance.js";
 /** @type {Record<string, "good" | "bad" | "accent" | "">} */
 const TONES = { queued: "", running: "accent", completed: "good", failed: "bad", cancelled: "" };
 const OPEN = ["queued", "running"];
-/** Kinds that are asked for again: a file on its page, a response by its caller, a move of the index by its address. */
-const ASKED_AGAIN = ["knowledge.index", "responses.create", "index.move"];
+/** Kinds that are asked for again: a response by its caller, a move of the index by its address. */
+const ASKED_AGAIN = ["responses.create", "index.move"];
 
 /** @param {{ query: URLSearchParams, children: import("../../vendor/htm-preact.js").Child }} props */
 export function Jobs({ query, children }) {
