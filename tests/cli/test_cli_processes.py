@@ -206,4 +206,6 @@ def test_help_and_stats_do_not_load_what_they_do_not_need(tmp_path: Path) -> Non
     with memoranda.open(tmp_path / "memoranda-data"):
         pass
     assert not {"'numpy'", "'onnxruntime'", "'httpx'"} & set(loaded("--version").strip(" []\n").split(", "))
+    for words in (["--help"], ["stats"]):
+        assert not {"'mcp'", "'mcp_types'", "'httpx2'"} & set(loaded(*words).strip(" []\n").split(", "))
     assert not {"'onnxruntime'", "'httpx'", "'uvicorn'"} & set(loaded("stats").strip(" []\n").split(", "))

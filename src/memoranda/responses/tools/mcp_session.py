@@ -7,6 +7,7 @@ import base64
 import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from inspect import signature
 from typing import Any
 
 import httpcore2  # noqa: F401 - what httpx2 loads when its first client is made, on the loop's time
@@ -22,6 +23,12 @@ from memoranda.errors import MemorandaError
 
 MAX_BYTES = 16 << 20
 """How long one answer of a server may be."""
+EVENT_SIZE: dict[str, Any] = (
+    {"max_sse_event_size": MAX_BYTES}
+    if "max_sse_event_size" in signature(streamable_http_client).parameters
+    else {}
+)
+"""The same bound for events, which mcp has from 2.3 on, where its own is lower; before, the answer's bound is all."""
 MAX_TOOLS = 1_000
 GRACE = 2.0
 """Seconds that saying goodbye may take."""
@@ -93,7 +100,7 @@ class Session:
                 yield client
             return
         async with self._http() as http:
-            transport = streamable_http_client(self._url, http_client=http, max_sse_event_size=MAX_BYTES)
+            transport = streamable_http_client(self._url, http_client=http, **EVENT_SIZE)
             async with Client(transport, client_info=about) as client:
                 yield client
 
