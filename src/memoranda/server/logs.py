@@ -42,19 +42,17 @@ def request_line(log: logging.Logger, scope: Any, status: int, seconds: float) -
     """One line for one request: the route's template instead of the path, the tenant, no query string. Whom the server
     refused is a warning, with the address and the name of the key."""
     state = scope["memoranda"]
-    client = scope.get("client") or ("",)
-    refused = {"address": client[0]} if status in REFUSED else {}
-    log.log(
-        logging.WARNING if refused else logging.INFO,
-        "request",
-        extra={
-            "request_id": state.request_id,
-            "method": scope.get("method", scope["type"]),
-            "route": state.route,
-            "status": status,
-            "ms": round(seconds * 1000, 2),
-            "tenant": state.tenant,
-            "key": state.key,
-            **refused,
-        },
-    )
+    fields = {
+        "request_id": state.request_id,
+        "method": scope.get("method", scope["type"]),
+        "route": state.route,
+        "status": status,
+        "ms": round(seconds * 1000, 2),
+        "tenant": state.tenant,
+        "key": state.key,
+    }
+    if status in REFUSED:
+        client = scope.get("client") or ("",)
+        log.warning("request", extra={**fields, "address": client[0]})
+    else:
+        log.info("request", extra=fields)
