@@ -172,9 +172,11 @@ def origin(hit: Hit) -> str:
 
 def marked(text: str, query: str) -> str:
     """Return the text with the terms of the query in bold, matched as the keyword index matches them."""
-    from memoranda.text.terms import WORD, query_terms, word_terms
+    from memoranda.text.analysis import occurrences, wanted_by
 
-    terms = set(query_terms(query))
-    return WORD.sub(
-        lambda word: f"\x1b[1;33m{word[0]}\x1b[0m" if terms & set(word_terms(word[0])) else word[0], text
-    )
+    pieces, at = [], 0
+    for start, end, _ in occurrences(text, wanted_by(query)):
+        start = max(start, at)  # pairs of characters overlap
+        pieces += [text[at:start], f"\x1b[1;33m{text[start:end]}\x1b[0m"]
+        at = end
+    return "".join([*pieces, text[at:]])

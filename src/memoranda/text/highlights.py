@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Collection
+from itertools import islice
 
 import msgspec
 
-from memoranda.text.terms import WORD, query_terms, word_terms
+from memoranda.text.analysis import Wanted, occurrences, wanted_by
 from memoranda.types import Highlight
 
 MAX_SCANNED = 20_000
@@ -23,16 +24,20 @@ class Occurrence(msgspec.Struct, frozen=True):
     term: str
 
 
-def highlights(text: str, query: str | Collection[str], limit: int = 3, width: int = 160) -> list[Highlight]:
+def highlights(
+    text: str, query: str | Wanted | Collection[str], limit: int = 3, width: int = 160
+) -> list[Highlight]:
     """Return up to `limit` snippets of about `width` characters with most of the query's terms, in text order.
-    `query` is the query, or, when many texts are shown for one, its `terms.query_terms`.
+    `query` is the query, or, when many texts are shown for one, its `analysis.wanted_by`, or terms.
 
-    Terms match as in the keyword index: stemmed, without stopwords. `text[h.start:h.end] == h.text` for
-    each; snippets do not overlap, begin and end at words where a word ends in reach, and never inside a
+    Terms match as in the keyword index, in the language of the query and in English. `text[h.start:h.end] ==
+    h.text` for each; snippets do not overlap, begin and end at words where a word ends in reach, and never inside a
     grapheme. Only the first 20 000 characters are searched. Empty if nothing matches.
     """
-    wanted = set(query_terms(query) if isinstance(query, str) else query)
-    if not wanted or limit <= 0 or width <= 0:
+    if isinstance(query, str):
+        query = wanted_by(query)
+    wanted = query if isinstance(query, Wanted) else Wanted(frozenset(query))
+    if not wanted.terms or limit <= 0 or width <= 0:
         return []
     occurrences = _occurrences(text[:MAX_SCANNED], wanted)
     snippets: list[Highlight] = []
@@ -44,16 +49,9 @@ def highlights(text: str, query: str | Collection[str], limit: int = 3, width: i
     return sorted(snippets, key=lambda snippet: snippet.start)
 
 
-def _occurrences(text: str, wanted: set[str]) -> list[Occurrence]:
-    occurrences: list[Occurrence] = []
-    for match in WORD.finditer(text):
-        for term in word_terms(match.group()):
-            if term in wanted:
-                occurrences.append(Occurrence(match.start(), match.end(), term))
-                break
-        if len(occurrences) >= MAX_OCCURRENCES:
-            break
-    return occurrences
+def _occurrences(text: str, wanted: Wanted) -> list[Occurrence]:
+    found = islice(occurrences(text, wanted), MAX_OCCURRENCES)
+    return [Occurrence(start, end, term) for start, end, term in found]
 
 
 def _best_window(occurrences: list[Occurrence], width: int) -> tuple[int, int]:

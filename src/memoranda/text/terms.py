@@ -11,9 +11,6 @@ from memoranda.text.folding import INVISIBLE, visible
 from memoranda.text.memo import kept
 from memoranda.text.regex import regex
 
-STAMP = "nfc,visible,simple,long60,lower,fold,stop176,english,han1/1"
-"""Changes whenever the same text would give other terms: an index built under another stamp is stale."""
-
 MAX_TERM_BYTES = 60
 MAX_QUERY_CHARS = 20_000
 MAX_QUERY_TERMS = 128

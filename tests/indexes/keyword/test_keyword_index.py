@@ -23,6 +23,7 @@ from memoranda.indexes.keyword.fts5 import Fts5Words
 from memoranda.indexes.keyword.tantivy import TantivyWords
 from memoranda.indexes.keyword.tsvector import TsvectorWords
 from memoranda.storage.sql import open_database
+from memoranda.text.analysis import index_terms, search_terms
 from support import live_files, postgres
 
 
@@ -233,6 +234,17 @@ def test_any_text_can_be_put_and_found(words, text):
     assert find(words, text) == set()
 
 
+def test_queries_are_stemmed_in_the_languages_of_the_tenant(words):
+    german = ["Die Katzen sind auf dem Dach", "Wir haben es nicht gesehen", "Das ist ein Haus und kein Boot"]
+    words.put("t", [doc(n, text) for n, text in enumerate(german)])
+    settle(words, 1)
+    assert find(words, "Katze") == {0}
+    words.put("t", [doc(3, "Die Häuser sind nicht hier, und das ist gut")])
+    assert find(words, "Häusern") == {2, 3}
+    words.put("other", [doc(1, "The cats sleep on the roof")])
+    assert find(words, "Dächer") == {0}
+
+
 def test_unspaced_scripts_are_found_by_part(words):
     words.put("t", [doc(1, "今日は東京へ行きました"), doc(2, "明日は休みです")])
     assert seqs(words.search("t", "東京", 10)) == [1]
@@ -291,10 +303,10 @@ WORDS = [
 
 def reference(texts: dict[int, str], query: str) -> dict[int, float]:
     """BM25 (k1 1.2, b 0.75) computed from its definition."""
-    split = {seq: text.split() for seq, text in texts.items()}
+    split = {seq: index_terms(text) for seq, text in texts.items()}
     average = sum(map(len, split.values())) / len(split)
     scores: dict[int, float] = {}
-    for term in set(query.split()):
+    for term in search_terms(query):
         holding = sum(term in words for words in split.values())
         idf = log(1 + (len(split) - holding + 0.5) / (holding + 0.5))
         for seq, words in split.items():

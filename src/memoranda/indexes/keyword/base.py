@@ -37,8 +37,8 @@ NO_WORDS = WordMatches(np.empty(0, np.int64), np.empty(0, np.float32))
 class Words(ABC):
     """Texts by tenant and memory, ranked by BM25 over any of the query's terms.
 
-    Terms are lower-cased, stemmed (English) and without stopwords, in texts and queries alike; a query of
-    nothing but stopwords finds nothing. Any string is a query: nothing in it is syntax. Calls are synchronous
+    Terms are those of `text.analysis`: without case and marks, stemmed in the language of the text, pairs of characters
+    in scripts without spaces, without stop words. Any string is a query: nothing in it is syntax. Calls are synchronous
     and thread-safe: one thread writes, many search. A search begun after `put` or `remove` returned sees it.
     """
 

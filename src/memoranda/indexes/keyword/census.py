@@ -10,7 +10,7 @@ from tantivy import Query, Schema, Searcher
 
 from memoranda.indexes.keyword.owned import owner
 from memoranda.indexes.keyword.segments import documents, id_tag, stored_row, tenant_tag
-from memoranda.text.terms import terms
+from memoranda.text.analysis import index_terms
 
 
 class Census:
@@ -77,4 +77,4 @@ class Census:
         self._gone[tenant] = self._gone.get(tenant, 0) + len(texts)
         lost = self._lost.setdefault(tenant, Counter())
         for text in texts:
-            lost.update(set(terms(text)))
+            lost.update(set(index_terms(text)))

@@ -17,17 +17,19 @@ from memoranda.errors import IndexUnavailable
 from memoranda.filters import EVERYTHING, AllOf, Compare, Filter, matches
 from memoranda.indexes.keyword.base import NO_WORDS, WordDoc, WordMatches, Words
 from memoranda.storage.attributes import plain
-from memoranda.text.terms import STAMP, encodable, query_terms, terms
+from memoranda.text.analysis import MARKER, STAMP, index_terms, search_terms, spoken
+from memoranda.text.terms import encodable
 
 logger = logging.getLogger(__name__)
 
-FORMAT = f"fts5 2, {STAMP}"
+FORMAT = f"fts5 3, {STAMP}"
 SCHEMA = """
 CREATE TABLE about (stamp TEXT NOT NULL, rev INTEGER NOT NULL);
 CREATE TABLE docs (
     id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, seq INTEGER NOT NULL, attributes TEXT NOT NULL,
     UNIQUE (tenant, seq));
-CREATE VIRTUAL TABLE words USING fts5 (text, tokenize = 'unicode61 remove_diacritics 0');
+CREATE VIRTUAL TABLE words USING fts5 (text, tokenize = "ascii tokenchars '+#._:'");
+CREATE VIRTUAL TABLE counts USING fts5vocab (words, row);
 INSERT INTO words (words, rank) VALUES ('secure-delete', 1);
 """
 SEARCH = """
@@ -143,7 +145,7 @@ class Fts5Words(Words):
                 inserted = self._db.execute(
                     "INSERT INTO docs (tenant, seq, attributes) VALUES (?, ?, ?)", row
                 )
-                text = " ".join(terms(doc.text))
+                text = " ".join(index_terms(doc.text))
                 self._db.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (inserted.lastrowid, text))
 
     def remove(self, tenant: str, seqs: Sequence[int]) -> None:
@@ -158,8 +160,9 @@ class Fts5Words(Words):
             self._db.executemany("DELETE FROM words WHERE rowid = ?", gone)
 
     def search(self, tenant: str, query: str, limit: int, where: Filter = EVERYTHING) -> WordMatches:
-        asked = " OR ".join(f'"{term}"' for term in query_terms(query))  # quoted, none of them is syntax
         with self._available("searching"):
+            words = search_terms(query, self._languages())
+            asked = " OR ".join(f'"{word}"' for word in words)  # quoted, none of them is syntax
             if not asked or limit <= 0:
                 return NO_WORDS
             conditions, values = self._conditions(where)
@@ -170,6 +173,15 @@ class Fts5Words(Words):
             return NO_WORDS
         seqs, scores = zip(*rows, strict=True)
         return WordMatches(np.array(seqs, np.int64), np.array(scores, np.float32))
+
+    def _languages(self) -> frozenset[str]:
+        """Return the languages of all texts beside English."""
+        sql = "SELECT term, doc FROM counts WHERE term > ? AND term < ?"
+        counts = dict(self._db.execute(sql, (MARKER, f"{MARKER}~")))
+        if not counts:
+            return frozenset()
+        (texts,) = self._db.execute("SELECT count(*) FROM docs").fetchone()
+        return spoken(counts, int(texts))
 
     def _conditions(self, where: Filter) -> tuple[str, list[str]]:
         """Return the filter as SQL. `matches` decides; a string that must be equal narrows first, since its JSON must

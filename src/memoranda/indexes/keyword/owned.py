@@ -6,7 +6,8 @@ from base64 import b32encode
 from functools import lru_cache
 from hashlib import blake2b
 
-from memoranda.text.terms import encodable, terms
+from memoranda.text.analysis import index_terms
+from memoranda.text.terms import encodable
 
 OWNER_BYTES = 10
 
@@ -23,5 +24,5 @@ def owner(tenant: str) -> str:
 
 def owned(tenant: str, text: str) -> str:
     """Return the text's terms with the tenant's prefix, in their order, separated by spaces."""
-    words = terms(text)
+    words = index_terms(text)
     return owner(tenant) + f" {owner(tenant)}".join(words) if words else ""

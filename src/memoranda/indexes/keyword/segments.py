@@ -36,7 +36,8 @@ from memoranda.indexes.keyword.files import (
 from memoranda.indexes.keyword.owned import owned
 from memoranda.indexes.keyword.tail import Key, TailDoc
 from memoranda.storage.attributes import indexed
-from memoranda.text.terms import STAMP, encodable
+from memoranda.text.analysis import STAMP
+from memoranda.text.terms import encodable
 
 logger = logging.getLogger(__name__)
 

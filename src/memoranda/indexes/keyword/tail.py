@@ -10,7 +10,7 @@ import msgspec
 
 from memoranda.filters import EVERYTHING, Filter, matches
 from memoranda.indexes.keyword.bm25 import saturation, stored_length
-from memoranda.text.terms import terms
+from memoranda.text.analysis import index_terms
 
 Key = tuple[str, int]
 """Tenant and seq, which identify a document."""
@@ -131,7 +131,7 @@ class Tail:
         """Analyse the documents not analysed yet; `last` are the terms of the latest document."""
         for slot in range(len(self._lengths), len(self._docs)):
             doc = self._docs[slot]
-            words = last if last is not None and slot == len(self._docs) - 1 else terms(doc.text)
+            words = last if last is not None and slot == len(self._docs) - 1 else index_terms(doc.text)
             self._tokens += len(words)
             self._lengths.append(stored_length(len(words)))
             for term, count in Counter(words).items():

@@ -21,7 +21,7 @@ from memoranda.indexes.keyword.tail import Tail, TailDoc
 from memoranda.indexes.keyword.view import View
 from memoranda.storage.attributes import plain
 from memoranda.storage.data_lock import bytes_in
-from memoranda.text.terms import query_terms, terms
+from memoranda.text.analysis import MARKERS, index_terms, search_terms, spoken
 
 logger = logging.getLogger(__name__)
 
@@ -109,7 +109,7 @@ class TantivyWords(Words):
 
     def _read_now(self, text: str) -> list[str] | None:
         """Return the terms of a text while searches are frequent, else None."""
-        return terms(text) if time.monotonic() < self._searched + self.searched_seconds else None
+        return index_terms(text) if time.monotonic() < self._searched + self.searched_seconds else None
 
     def _is_fresh(self, tenant: str, seq: int) -> bool:
         top = self._top.get(tenant, self._highest)
@@ -145,19 +145,28 @@ class TantivyWords(Words):
             raise IndexUnavailable("The word index is closed")
 
     def search(self, tenant: str, query: str, limit: int, where: Filter = EVERYTHING) -> WordMatches:
-        words = query_terms(query)
         self._searched = time.monotonic()
         with self._lock:
             self._check_open()
-            if limit <= 0 or not words:
-                return NO_WORDS
             view, hidden = self._view, self._hidden(tenant)
             with available("looking terms up"):
+                words = search_terms(query, self._languages(view, tenant, hidden))
+                if limit <= 0 or not words:
+                    return NO_WORDS
                 boosts, hits = self._search_tails(view, tenant, words, where, hidden)
         if boosts:
             with available("searching"):
                 hits += view.search(tenant, boosts, limit, where, hidden)
         return _ranked(hits, limit)
+
+    def _languages(self, view: View, tenant: str, hidden: Collection[int]) -> frozenset[str]:
+        """Return the languages of the tenant's texts beside English."""
+        counts = view.census.frequencies(tenant, MARKERS)
+        waiting = self._waiting(tenant)
+        for marker in MARKERS if waiting else ():
+            here = self._active.holding(tenant, marker, ()) + self._frozen.holding(tenant, marker, ())
+            counts[marker] = counts.get(marker, 0) + here
+        return spoken(counts, waiting + view.census.count(tenant, hidden)) if counts else frozenset()
 
     def _search_tails(
         self, view: View, tenant: str, words: Sequence[str], where: Filter, hidden: Collection[int]

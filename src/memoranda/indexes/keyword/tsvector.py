@@ -9,6 +9,7 @@ Its `postings` are packed: the document's seq, the count of the term, and the le
 from __future__ import annotations
 
 import copy
+import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -26,7 +27,7 @@ from memoranda.storage.sql.base import Connection, Database
 from memoranda.storage.sql.jsonb import COLUMNS, DEFINITION, TYPES, Condition, columns, indexes, policy
 from memoranda.storage.sql.pgbinary import BYTEA, array, ints, texts
 from memoranda.storage.sql.postgres import PostgresDatabase
-from memoranda.text.terms import STAMP, query_terms, terms
+from memoranda.text.analysis import MARKERS, STAMP, index_terms, search_terms, spoken
 
 T = TypeVar("T")
 BLOCK = 512
@@ -34,7 +35,7 @@ BLOCK = 512
 FEW = 512
 """The number of best candidates that are filtered first, each looked up by its seq."""
 TABLES = ("words", "word_terms", "word_tenants")
-FORMAT = f"words 1, {STAMP}"
+FORMAT = "words 1"
 POSTING = np.dtype([("seq", "<i8"), ("count", "u1"), ("length", "u1")])
 SCHEMA = f"""
 CREATE TABLE words (
@@ -96,6 +97,13 @@ UNION ALL
 SELECT term, postings, NULL, NULL FROM word_terms WHERE tenant_id = $1::text AND term = ANY($2::text[])
 """
 
+LANGUAGES = """
+SELECT t.term, sum(octet_length(t.postings)) / 10, max(w.documents)
+FROM word_terms t JOIN word_tenants w ON w.tenant_id = t.tenant_id
+WHERE t.tenant_id = $1::text AND t.term = ANY($2::text[]) GROUP BY t.term
+"""
+LANGUAGE_SECONDS = 60.0
+
 Key = tuple[str, int]
 """A term in a block."""
 
@@ -126,8 +134,13 @@ class TsvectorWords(InPostgres, Words):
 
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
+        self._spoken: dict[str, tuple[float, frozenset[str]]] = {}
         with self._translated("opening"):
             database.write(lambda c: _create(c.raw, database.address.schema)).result()  # type: ignore[attr-defined]
+
+    @property
+    def identity(self) -> str:
+        return f"{type(self).__name__} {STAMP}"
 
     def within(self, connection: Connection) -> Words:
         """Return the same index, whose methods are part of the open transaction."""
@@ -142,7 +155,7 @@ class TsvectorWords(InPostgres, Words):
     def put(self, tenant: str, docs: Sequence[WordDoc]) -> None:
         latest = {doc.seq: doc for doc in docs}
         ordered = [latest[seq] for seq in sorted(latest)]
-        read = [_Doc(doc.seq, counts := Counter(terms(doc.text)), counts.total()) for doc in ordered]
+        read = [_Doc(doc.seq, counts := Counter(index_terms(doc.text)), counts.total()) for doc in ordered]
         rows = columns([doc.seq for doc in ordered], [doc.attributes for doc in ordered])
         if not read:
             with self._translated("adding documents"):
@@ -162,6 +175,7 @@ class TsvectorWords(InPostgres, Words):
                 raw.execute(LEAVE, [tenant, len(read) - gone, added, *position])
 
         self._write("adding documents", tenant, work)
+        self._spoken.pop(tenant, None)
 
     def remove(self, tenant: str, seqs: Sequence[int]) -> None:
         if not len(seqs):
@@ -176,12 +190,10 @@ class TsvectorWords(InPostgres, Words):
         self._write("removing documents", tenant, work)
 
     def search(self, tenant: str, query: str, limit: int, where: Filter = EVERYTHING) -> WordMatches:
-        asked = query_terms(query)
-        if limit <= 0 or not asked:
-            with self._translated("searching"):
-                return NO_WORDS
-
         def work(raw: Any) -> WordMatches:
+            asked = search_terms(query, self._languages(raw, tenant))
+            if limit <= 0 or not asked:
+                return NO_WORDS
             rows = raw.cursor(binary=True).execute(LOOK_UP, [tenant, texts(asked)]).fetchall()
             documents = max((row[2] or 0 for row in rows), default=0)
             seqs, scores = _scored(rows, asked)
@@ -190,6 +202,16 @@ class TsvectorWords(InPostgres, Words):
             return _filtered(raw, tenant, where, seqs, scores, documents, limit)
 
         return self._read("searching", tenant, work)
+
+    def _languages(self, raw: Any, tenant: str) -> frozenset[str]:
+        """Return the languages of the tenant's texts beside English; those of the last minute count."""
+        known = self._spoken.get(tenant)
+        now = time.monotonic()
+        if known is None or now > known[0] + LANGUAGE_SECONDS:
+            rows = raw.execute(LANGUAGES, [tenant, texts(MARKERS)]).fetchall()
+            counts = {marker: int(count) for marker, count, _ in rows}
+            known = self._spoken[tenant] = (now, spoken(counts, rows[0][2] if rows else 0))
+        return known[1]
 
     def count(self, tenant: str) -> int:
         sql = "SELECT documents FROM word_tenants WHERE tenant_id = $1::text"
@@ -241,11 +263,12 @@ def open_tsvector(url: str, database: Database | None) -> TsvectorWords:
 
 
 def _create(raw: Any, schema: str) -> None:
-    """Create the tables, one process at a time. Tables of another format are refused."""
+    """Create the tables, one process at a time. Tables of another format are refused; other terms in them are not, see
+    `TsvectorWords.identity`."""
     raw.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [f"memoranda:{schema}.words"])
     here = f"to_regclass('{schema}.words')"
     row = raw.execute(f"SELECT obj_description({here}::oid, 'pg_class'), {here} IS NOT NULL").fetchone()
-    if row[1] and row[0] == FORMAT:
+    if row[1] and str(row[0]).split(",")[0] == FORMAT:
         return
     if row[1]:
         raise ConfigError(

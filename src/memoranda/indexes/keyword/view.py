@@ -15,7 +15,7 @@ from memoranda.indexes.keyword.conditions import Conditions, conjunction, disjun
 from memoranda.indexes.keyword.owned import owner
 from memoranda.indexes.keyword.segments import stored_row
 from memoranda.storage.attributes import key_prefix
-from memoranda.text.terms import terms
+from memoranda.text.analysis import index_terms
 
 TIE = 2.0**-12
 """Scores that differ by less than this share count as equal: the same documents score a little differently in
@@ -97,7 +97,7 @@ class View:
     def _explained(self) -> tuple[int, float]:
         for _, address in self.searcher.search(Query.all_query(), SAMPLE, count=False).hits:
             doc = stored_row(self.searcher.doc(address))
-            words = terms(doc.text)
+            words = index_terms(doc.text)
             if words:
                 account = self._term(doc.tenant, words[0]).explain(self.searcher, address)
                 parts = dict(_leaves(json.loads(account.to_json())))

@@ -30,9 +30,9 @@ from memoranda.store.retrieval.pending import Fresh, Pending, Waiting
 from memoranda.store.retrieval.reranking import Asked, How, Stage, rescored
 from memoranda.store.rows import Record, attributes, fetch, to_memory
 from memoranda.store.store import Store
+from memoranda.text.analysis import Wanted, wanted_by
 from memoranda.text.highlights import highlights
 from memoranda.text.numbers import has_long_number
-from memoranda.text.terms import query_terms
 from memoranda.types import MAX_LIMIT, Explanation, Highlight, Hit, Query, SearchResult, Subject
 
 log = logging.getLogger("memoranda.search")
@@ -113,7 +113,7 @@ class Recall:
         second = self._second(query)
         judged = msgspec.structs.replace(query, limit=max(query.limit, LOOKED_AT))
         found = self.find(subject.tenant_id, judged, vector, targets, threshold, model, second, fresh)
-        terms = query_terms(query.query)
+        terms = wanted_by(query.query)
         results = [self._hit(found, at, terms, query.explain) for at in range(len(found.rows))]
         result = SearchResult(
             results=results,
@@ -356,7 +356,7 @@ class Recall:
         """Return every part of the score of result row `at`."""
         return _explain(found, found.places[at], self.similarity(found, at), at + 1)
 
-    def _hit(self, found: Found, at: int, terms: list[str], explain: bool) -> Hit:
+    def _hit(self, found: Found, at: int, terms: Wanted, explain: bool) -> Hit:
         row = found.rows[at]
         part = found.candidates.parts.get(row.seq)
         return Hit(
@@ -367,7 +367,7 @@ class Recall:
             explanation=self.explain(found, at) if explain else None,
         )
 
-    def _snippet(self, row: Record, part: int | None, terms: list[str]) -> list[Highlight]:
+    def _snippet(self, row: Record, part: int | None, terms: Wanted) -> list[Highlight]:
         """Return the highlights if no term matches near the beginning of the text: matches in the window whose vector
         matched, else the beginning of that window."""
         start = 0
