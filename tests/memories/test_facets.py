@@ -60,7 +60,10 @@ ZONES = ["UTC", "America/Los_Angeles", "Asia/Kathmandu", "Pacific/Kiritimati"]
 
 
 def month_of(moment: datetime, zone: str) -> str:
-    local = moment.astimezone(ZoneInfo(zone)) if 1 < moment.year < 9999 else moment
+    try:
+        local = moment.astimezone(ZoneInfo(zone))
+    except OverflowError:  # beyond the years 1 to 9999
+        local = moment
     return f"{local.year:04}-{local.month:02}"
 
 

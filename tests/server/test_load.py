@@ -12,7 +12,7 @@ import uvicorn
 
 from memoranda.server import connections, load
 from memoranda.server.connections import FULL, Connection
-from memoranda.server.errors import Refused
+from memoranda.server.errors import Overloaded
 from memoranda.server.load import AT_WORK, FREE, Bodies, Line, WrongKeys
 
 KEYS = [{"name": "ada", "role": "reader", "key": "key-ada", "tenant": "acme", "user": "ada"}]
@@ -44,7 +44,7 @@ def test_a_line_that_is_too_long_refuses_at_once(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(load, "SMOOTHING", 1.0)
     monkeypatch.setattr("memoranda.server.load.time.monotonic", lambda: now)
 
-    async def go() -> Refused:
+    async def go() -> Overloaded:
         nonlocal now
         line, go_on = Line(), asyncio.Event()
 
@@ -59,7 +59,7 @@ def test_a_line_that_is_too_long_refuses_at_once(monkeypatch: pytest.MonkeyPatch
         await asyncio.sleep(0)
         tasks.append(asyncio.create_task(work()))
         await asyncio.sleep(0)
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(Overloaded) as caught:
             await work()
         go_on.set()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -86,13 +86,13 @@ def test_bodies_are_bounded_together_and_one_alone_is_read() -> None:
     with bodies.body() as large:
         large.take(90)
         large.take(90)
-        with bodies.body() as other, pytest.raises(Refused, match="max_buffered_bytes"):
+        with bodies.body() as other, pytest.raises(Overloaded, match="max_buffered_bytes"):
             other.take(1)
     assert bodies.bytes == 0
     with bodies.body() as one, bodies.body() as two:
         one.take(60)
         two.take(40)
-        with pytest.raises(Refused):
+        with pytest.raises(Overloaded):
             one.take(1)
 
 

@@ -22,7 +22,7 @@ PAIRS = 100
 IDS = ("kettle", "car/1", "ü")
 UNKNOWN = "nobody-has-this"
 WORDS = ("the kettle is green", "the car is red", "the kettle is loud", "a green car")
-"""Two terms each, as is every text here: the mean length of a text is what tenants share in the words' scores."""
+"""Their lengths are nearly the same: the mean length of a text is what tenants share in the words' scores."""
 
 
 @dataclass(frozen=True)
@@ -636,7 +636,8 @@ def test_the_folder_is_shown_to_its_operator_alone(opened: Any) -> None:
 def test_scores_are_the_tenants_own(opened: Any) -> None:
     a, b = "key-a", "key-b"
     house = opened(keys=[{"name": t, "tenant": t, "role": "admin", "key": f"key-{t}"} for t in "ab"])
-    fill(house, a, [("1", WORDS[0], False), ("2", WORDS[2], False), ("3", WORDS[3], False)], "of-a")
+    same_length = [("1", WORDS[0], False), ("2", WORDS[2], False), ("3", "a kettle, green", False)]
+    fill(house, a, same_length, "of-a")
 
     def scores() -> list[Any]:
         asked = {"query": "green kettle", "explain": True}

@@ -66,14 +66,19 @@ def plain(status: int, error: Problem, exc: Exception) -> ErrorEnvelope:
 class Refused(MemorandaError):
     """A request that HTTP itself refuses, before or beside what the library says."""
 
-    def __init__(
-        self, status: int, code: str, message: str, param: str | None = None, *, retry_after: float = 1.0
-    ) -> None:
+    def __init__(self, status: int, code: str, message: str, param: str | None = None) -> None:
         super().__init__(message)
-        self.retry_after = retry_after
         self.status = status
         self.code = code
         self.param = param
+
+
+class Overloaded(Refused):
+    """More than the server takes on at once; the client should try again after so many seconds."""
+
+    def __init__(self, message: str, retry_after: float = 1.0) -> None:
+        super().__init__(503, "overloaded", message)
+        self.retry_after = retry_after
 
 
 class ClientGone(Exception):
@@ -170,7 +175,7 @@ def error_response(exc: Exception, failure: Failure = plain) -> Response:
     """The answer to a request that failed; `failure` makes its body."""
     status, error = problem(exc)
     headers = {401: {"www-authenticate": "Bearer"}, 503: {"retry-after": RETRY_AFTER}}.get(status, {})
-    if isinstance(exc, Refused) and status == 503:
+    if isinstance(exc, Overloaded):
         headers = {"retry-after": f"{math.ceil(exc.retry_after)}"}
     if isinstance(exc, SpendingLimit):  # clients that would try again at once need not
         headers = {"retry-after": f"{exc.seconds:.0f}", "x-should-retry": "false"}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from starlette.types import Receive
 
-from memoranda.server.errors import ClientGone, Refused
+from memoranda.server.errors import ClientGone, Overloaded, Refused
 
 DRAIN_BYTES = 512 << 20
 DRAIN_SECONDS = 5.0
@@ -25,8 +25,8 @@ async def read_body(
     take: Callable[[int], None] = lambda size: None,
 ) -> bytes:
     """The whole body, of at most `most` bytes, which must arrive within `patience` seconds; a `long` one only has to
-    keep arriving, with no pause of more than that. `take` is called with the bytes of each piece, and may refuse
-    it.
+    keep arriving, with no pause of more than that. `take` is called with the bytes that
+    are announced, or else that came, and may refuse them.
 
     Raises:
         Refused: 413 too large, 408 too slow, 415 compressed, 400 a Content-Length that is no number.
@@ -39,6 +39,9 @@ async def read_body(
         raise _too_large(most)
     try:
         return await _collect(receive, headers, most, patience, long, take)
+    except Overloaded:
+        await drain(receive, headers)
+        raise
     except TimeoutError as exc:
         says = f"the body did not arrive within {patience:g} seconds"
         raise Refused(408, "request_timeout", says) from exc
@@ -53,7 +56,8 @@ async def _collect(
     take: Callable[[int], None],
 ) -> bytes:
     pieces: list[bytes] = []
-    size = 0
+    size, taken = 0, announced(headers)
+    take(taken)
     async with asyncio.timeout(patience) as limit:
         while True:
             piece, more = await next_piece(receive)
@@ -61,12 +65,9 @@ async def _collect(
             if size > most:
                 await drain(receive, headers)
                 raise _too_large(most)
-            try:
-                take(len(piece))
-            except Refused:
-                pieces.clear()
-                await drain(receive, headers)
-                raise
+            if size > taken:
+                take(size - taken)
+                taken = size
             pieces.append(piece)
             if not more:
                 return pieces[0] if len(pieces) == 1 else b"".join(pieces)

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
-from memoranda.server.errors import Refused
+from memoranda.server.errors import Overloaded
 
 AT_WORK = 32
 """Requests at work at once; the others wait in line. More of them are not faster, and delay what is quick."""
@@ -45,7 +45,7 @@ class Line:
         """Wait for a turn.
 
         Raises:
-            Refused: 503, the line is longer than `LONGEST_WAIT` seconds.
+            Overloaded: the line is longer than `LONGEST_WAIT` seconds.
         """
         expected = self._waiting * self._interval
         if expected > LONGEST_WAIT:
@@ -70,13 +70,8 @@ class Line:
             self._free.release()
 
 
-def _busy(seconds: float) -> Refused:
-    return Refused(
-        503,
-        "overloaded",
-        "more requests wait than can be answered soon; try again",
-        retry_after=min(seconds, MOST_PATIENCE),
-    )
+def _busy(seconds: float) -> Overloaded:
+    return Overloaded("more requests wait than can be answered soon; try again", min(seconds, MOST_PATIENCE))
 
 
 class Bodies:
@@ -101,13 +96,13 @@ class Bodies:
         """Count `size` more bytes; `others` are in memory beside the body that they belong to.
 
         Raises:
-            Refused: 503, together with those of others they are too many.
+            Overloaded: together with those of others they are too many.
         """
         if others and self._bytes + size > self._most:
             says = (
                 f"bodies of {self._most} bytes are being read already (server.max_buffered_bytes); try again"
             )
-            raise Refused(503, "overloaded", says)
+            raise Overloaded(says)
         self._bytes += size
 
     @property
@@ -127,7 +122,7 @@ class Body:
         """Count `size` bytes more.
 
         Raises:
-            Refused: 503, bodies of others leave no room for them.
+            Overloaded: bodies of others leave no room for them.
         """
         self._bodies.take(size, others=self._bodies.bytes > self.size)
         self.size += size
