@@ -17,6 +17,7 @@ from memoranda.text.analysis import (
 )
 from memoranda.text.languages import language_of
 from memoranda.text.terms import MAX_TERM_BYTES
+from support.growth import grows_in_proportion
 
 GERMAN = "Die Katzen sind auf dem Dach und die Hunde im Garten"
 SHA = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
@@ -116,6 +117,19 @@ def test_a_text_in_another_language_says_so() -> None:
 )
 def test_terms_are_placed_in_a_text(text: str, query: str, marked: list[str]) -> None:
     assert [text[start:end] for start, end, _ in occurrences(text, wanted_by(query))] == marked
+
+
+@pytest.mark.parametrize(
+    "unit", ["a", "A", "x.y ", "AB CD ", "a Bc ", "aA", "a_", "c++ ", ".a", "我们", "학교", "ตล", "كِ"]
+)
+def test_a_text_is_analyzed_in_time_proportional_to_its_length(unit: str) -> None:
+    wanted = wanted_by("kettle 我们 The Who")
+
+    def text(size: int) -> str:
+        return unit * (size // len(unit)) + " x.y aB c++"
+
+    grows_in_proportion(index_terms, text, 20_000)
+    grows_in_proportion(lambda given: list(occurrences(given, wanted)), text, 20_000)
 
 
 @given(st.text(max_size=300))

@@ -43,7 +43,9 @@ _PLAIN_PLACE = regex("[A-Za-z0-9]+")
 _IS_HAN = regex(f"[{_HAN}]")
 _IS_HANGUL = regex(f"[{_HANGUL}]")
 
-_NAME = regex(r"(?<![\w.])(?:[A-Za-z]\+\+|[A-Za-z]#|\.[A-Za-z]{2,}\w*)(?![\w+#])|[^\W_]+(?:[._][^\W_]+)+")
+_NAME = regex(
+    r"(?<![\w.])(?:[A-Za-z]\+\+|[A-Za-z]#|\.[A-Za-z]{2,}\w*)(?![\w+#])|(?<![^\W_])[^\W_]++(?:[._][^\W_]++)+"
+)
 """`c++`, `c#`, `.net`, and names with dots or underscores between their parts."""
 _HUMPED = regex(r"(?<![^\W_])[A-Za-z]*[a-z0-9][A-Z][^\W_]*")
 _HUMP = regex(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
@@ -109,9 +111,11 @@ def occurrences(text: str, wanted: Wanted) -> Iterator[tuple[int, int, str]]:
     terms, languages = wanted.terms, wanted.languages
     for match in (_PLAIN_PLACE if text.isascii() else _PLACE).finditer(text):
         if match.lastgroup and match.end() - match.start() > 1:
-            for at in range(match.start(), match.end() - 1):
-                if (pair := same_letters(text[at : at + 2])) in terms:
-                    yield at, at + 2, pair
+            start, run = match.start(), same_letters(match[0])
+            folded = run if len(run) == match.end() - start else match[0]
+            for at in range(len(folded) - 1):
+                if (pair := folded[at : at + 2]) in terms:
+                    yield start + at, start + at + 2, pair
             continue
         for term in _forms(match[0], languages):
             if term in terms:
@@ -183,7 +187,8 @@ def _named(text: str) -> Iterator[str]:
     all in capitals."""
     for match in _CAPITAL.finditer(text):
         word = match[0]
-        if word == "I" or (word.isupper() and text[: match.start()].rstrip(" ,")[-2:].isupper()):
+        before = text[max(0, match.start() - 4) : match.start()].rstrip(" ,")[-2:]
+        if word == "I" or (word.isupper() and before.isupper()):
             continue
         yield word.lower()
 
