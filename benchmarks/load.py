@@ -17,6 +17,7 @@ import contextlib
 import http.client
 import json
 import multiprocessing
+import os
 import socket
 import subprocess
 import sys
@@ -48,9 +49,16 @@ def healths(port: int, ended: Event, results: multiprocessing.Queue[list[float]]
     results.put(seconds)
 
 
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
 @contextlib.contextmanager
-def server(port: int, *settings: str) -> Iterator[int]:
-    """Run a server and yield its process id."""
+def server(port: int, *settings: str, data: Path | None = None, source: str | None = None) -> Iterator[int]:
+    """Run a server and yield its process id; `source` is the `src` of another checkout."""
     with tempfile.TemporaryDirectory() as folder:
         options = [word for setting in settings for word in ("--set", setting)]
         command = [
@@ -59,12 +67,15 @@ def server(port: int, *settings: str) -> Iterator[int]:
             "memoranda",
             "serve",
             "--data",
-            folder,
+            str(data or folder),
             "--port",
             str(port),
             *options,
         ]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        environment = os.environ | ({} if source is None else {"PYTHONPATH": source})
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment
+        )
         try:
             for _ in range(300):
                 with contextlib.suppress(OSError):
@@ -142,9 +153,7 @@ ATTACKS = {"bodies": bodies, "headers": headers, "replays": replays, "clients": 
 
 async def attack(name: str) -> None:
     with contextlib.ExitStack() as opened:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         settings = [] if name == "clients" else ["embedder.url=hash:64"]
         if name == "replays":
             sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import CancelledError
-from threading import Event
+from threading import Event, get_ident
 
 import pytest
 
 from memoranda.concurrency.threads import Threads, until_cancelled
+from memoranda.errors import StorageError
 
 
 def test_a_cancelled_caller_stops_long_work() -> None:
@@ -44,3 +45,27 @@ def test_no_item_comes_after_stopping() -> None:
     stopped.set()
     with pytest.raises(CancelledError):
         next(items)
+
+
+def test_ready_work_runs_on_the_loop_and_lets_others_in_between() -> None:
+    threads, order = Threads(1), list[str]()
+
+    async def other() -> None:
+        for _ in range(4):
+            order.append("other")
+            await asyncio.sleep(0)
+
+    async def work() -> int:
+        return await threads.soon(True, lambda: order.append("work") or get_ident())  # type: ignore[func-returns-value]
+
+    async def both() -> list[int]:
+        *idents, _ = await asyncio.gather(work(), work(), other())
+        return [ident for ident in idents if ident is not None]
+
+    assert asyncio.run(both()) == [get_ident()] * 2
+    first, last = [at for at, name in enumerate(order) if name == "work"]
+    assert "other" in order[first:last]
+    assert asyncio.run(threads.soon(False, get_ident)) != get_ident()
+    threads.close()
+    with pytest.raises(StorageError):
+        asyncio.run(threads.soon(True, get_ident))

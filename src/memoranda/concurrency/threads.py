@@ -20,6 +20,8 @@ class Threads:
 
     def __init__(self, workers: int = 8) -> None:
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="memoranda-reader")
+        self._turn = asyncio.Lock()
+        """Held until the event loop has come round after work on it."""
         self._ended = False
 
     async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -28,9 +30,23 @@ class Threads:
         Raises:
             StorageError: the threads have ended.
         """
-        if self._ended:
-            raise StorageError("the folder is closed; open it again")
+        self._check_open()
         return await self.result(self._pool.submit(work, *args, **kwargs))
+
+    async def soon(self, ready: bool, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Return the result of `work`: on the event loop, if it is `ready`, that is takes a few milliseconds and waits
+        for nobody; else as `run`. Between two such works the loop serves what else there is. Under the interpreter lock
+        a thread that only computes delays the loop as much, and each change of threads costs both.
+
+        Raises:
+            StorageError: the threads have ended.
+        """
+        if not ready:
+            return await self.run(work, *args, **kwargs)
+        await self._turn.acquire()
+        asyncio.get_running_loop().call_soon(self._turn.release)
+        self._check_open()
+        return work(*args, **kwargs)
 
     async def run_stoppable(
         self, work: Callable[Concatenate[Event, P], T], *args: P.args, **kwargs: P.kwargs
@@ -59,6 +75,10 @@ class Threads:
         future.add_done_callback(wake)
         await waiter
         return future.result()
+
+    def _check_open(self) -> None:
+        if self._ended:
+            raise StorageError("the folder is closed; open it again")
 
     def close(self) -> None:
         """Wait for work in flight, then end the threads. Idempotent."""

@@ -53,7 +53,9 @@ class _Search:
         )
         model = "" if asked.embedding is not None else embedder.model
         fresh = None if vector is None else await self._fresh(waiting)
-        result = await core.threads.run(core.recall.search, self._subject, asked, vector, model, fresh)
+        ready = core.recall.ready(self._subject.tenant_id, asked.limit)
+        search = core.recall.search
+        result = await core.threads.soon(ready, search, self._subject, asked, vector, model, fresh)
         result.degraded += degraded
         return result
 

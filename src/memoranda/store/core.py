@@ -38,6 +38,8 @@ T = TypeVar("T")
 EMBED_JOB = "memories.embed"
 COMPACT_JOB = "store.compact"
 MOVE_JOB = "index.move"
+FEW_ROWS = 50
+"""The most rows that are read by id on the event loop."""
 
 
 def tenant_for(subject: Subject, tenant: str | None, what: str) -> str:
@@ -124,7 +126,8 @@ class Core(msgspec.Struct):
 
     async def visible_rows(self, subject: Subject, ids: Sequence[str]) -> dict[str, Record]:
         """Return the rows of the memories that the subject may see, by id; others are left out."""
-        rows = await self.threads.run(self.store.by_id, subject.tenant_id, list(ids))
+        ready = not self.store.db.shared and len(ids) <= FEW_ROWS
+        rows = await self.threads.soon(ready, self.store.by_id, subject.tenant_id, list(ids))
         mine = visible_to(subject)
         return {id_: row for id_, row in rows.items() if matches(mine, attributes(row))}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -159,4 +160,29 @@ def test_filters_over_sealed_rows_and_tail_mean_what_matches_says() -> None:
     for where in (Compare("n", "gt", 1000), Compare("n", "in", tuple(range(0, 6500, 40))), EVERYTHING):
         passing = [n for n in range(6500) if matches(where, {"n": n, "$seq": n})]
         assert set(index.search("t", query, 6500, where).seqs.tolist()) == set(passing)
+    index.close()
+
+
+def test_only_quick_searches_are_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "READY_ROWS", 3000)
+    index = filled(3000)
+    assert index.ready("t")
+    assert index.ready("nobody")
+    index.put("t", VectorBatch(np.array([9000]), np.zeros(1, np.int32), np.ones((1, DIM), np.float32), [{}]))
+    locked, done = threading.Event(), threading.Event()
+
+    def write() -> None:
+        with index._lock:
+            locked.set()
+            done.wait(20)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    locked.wait(20)
+    assert not index.ready("t"), "a search would wait for the writer"
+    done.set()
+    writer.join()
+    assert index.ready("t")
+    index.search("t", np.ones(DIM, np.float32), 1)
+    assert not index.ready("t"), "the tenant has grown"
     index.close()

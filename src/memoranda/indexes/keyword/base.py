@@ -46,6 +46,8 @@ class Words(ABC):
     """True if the index is written in the rows' own transaction, see `vector.base.Index`."""
     shared: bool = False
     """True if other processes write to it too."""
+    ready: bool = False
+    """True if a search takes a few milliseconds and waits for nobody, so that it may run on an event loop."""
 
     @property
     def stuck(self) -> bool:

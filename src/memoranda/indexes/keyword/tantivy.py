@@ -58,6 +58,7 @@ class TantivyWords(Words):
     searched_seconds = 5.0
     """Seconds after a search during which `put` analyses documents, so that the next search need not."""
     segments_type = Segments
+    ready = True
 
     def __init__(self, url: str, folder: Path | None) -> None:
         self._temporary = None

@@ -88,6 +88,11 @@ class Index(ABC):
     def refresh(self) -> None:  # noqa: B027 - most indexes have nothing to read
         """Read what other processes changed about the index itself, such as `put_limit`."""
 
+    def ready(self, tenant: str) -> bool:
+        """Return True if a search for the tenant takes a few milliseconds now and waits for nobody, so that it may run
+        on an event loop."""
+        return False
+
     @property
     def identity(self) -> str:
         """The location of its vectors, by which the rows' database records which index is in step."""

@@ -37,6 +37,8 @@ from memoranda.types import MAX_LIMIT, Explanation, Highlight, Hit, Query, Searc
 
 log = logging.getLogger("memoranda.search")
 SNIPPET = 240
+READY_LIMIT = 50
+"""The most results of a search that runs on an event loop."""
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -80,7 +82,7 @@ class ModelChanged(Exception):
 
 
 class Recall:
-    """Searches one store. Synchronous: run it on a worker thread."""
+    """Searches one store. Synchronous: run it on a worker thread, or on the event loop where it is `ready`."""
 
     def __init__(self, store: Store, calibration: Calibration, settings: Settings) -> None:
         self.store = store
@@ -170,6 +172,12 @@ class Recall:
         found = Found(tenant, ranked, candidates, weights, stage, first, searched)
         self._take_rows(query.limit, found, targets)
         return found
+
+    def ready(self, tenant: str, limit: int) -> bool:
+        """Return True if a search takes a few milliseconds now and waits for nobody: it may run on an event loop."""
+        derived = self.store.derived
+        local = not self.store.db.shared and self.store.db.called.is_set() and limit <= READY_LIMIT
+        return local and self.store.words.ready and derived.live.index.ready(tenant)
 
     def unembedded(self, subject: Subject, query: Query) -> Waiting:
         """Return the rows without a stored vector that matter most to `query`, see `Pending.find`."""
