@@ -376,6 +376,8 @@ class Query(Selection, kw_only=True, forbid_unknown_fields=True):
     model_rerank: Reranked | None = None
     """How many of the first hits the language model puts in order; 0 is none."""
     explain: bool = False
+    highlights: bool = False
+    """Gives each hit the snippets of its text that match."""
     count_access: bool = False
     """Counts this as a use: access_count rises and last_accessed_at moves on every hit."""
 
@@ -419,7 +421,8 @@ class Explanation(msgspec.Struct, kw_only=True):
 
 class Hit(msgspec.Struct, kw_only=True):
     """A memory found. `score` orders the hits of one search, 0..1; `similarity` is the calibrated dense
-    similarity, 0..1, and means the same across searches (None when the dense side did not answer)."""
+    similarity, 0..1, and means the same across searches (None when the dense side did not answer). `highlights` and
+    `explanation` are there if the query asks for them."""
 
     memory: Memory
     score: float
@@ -581,4 +584,5 @@ class SearchFields(SelectionFields, total=False):
     hyde: bool | None
     model_rerank: int | None
     explain: bool
+    highlights: bool
     count_access: bool

@@ -318,7 +318,7 @@ def find_the_last_sentence(memories: BlockingMemories) -> None:
     memories.add_many([f"{FILLER} {n}" for n in range(40)])
     assert memories.stats()["vectors"] > 48
     found = memories.search(
-        "emerald necklace beneath the walnut floorboard", mode="dense", limit=5, explain=True
+        "emerald necklace beneath the walnut floorboard", mode="dense", limit=5, highlights=True
     )
     assert found.results[0].memory.id == id_
     assert len([hit for hit in found.results if hit.memory.id == id_]) == 1
@@ -329,7 +329,8 @@ def find_the_last_sentence(memories: BlockingMemories) -> None:
 
 def test_the_shown_window_is_the_one_that_matched(memories: BlockingMemories) -> None:
     memories.add(" ".join(["zinnia"] * 3_000) + " " + " ".join(["quartz"] * 500))
-    hit = memories.search("quartz mineral", mode="dense").results[0]
+    hit = memories.search("quartz mineral", mode="dense", highlights=True).results[0]
+    assert not memories.search("quartz mineral").results[0].highlights
     shown = hit.highlights[0]
     assert "quartz" in shown.text
     assert hit.memory.content[shown.start : shown.end] == shown.text

@@ -67,7 +67,7 @@ def story(memories: Any) -> list[Any]:
     rest = memories.list(after=page.last_id, order="asc", tags=["x"], include_archived=True)
     said += [[one.content for one in rest.data]]
     for found in (
-        memories.search("green kettle", scopes=["session:s"], explain=True),
+        memories.search("green kettle", scopes=["session:s"], explain=True, highlights=True),
         memories.search(Query(query="anything", embedding=vector, mode="dense", limit=1)),
     ):
         said += [[(hit.memory.content, hit.score, hit.similarity, hit.highlights) for hit in found.results]]

@@ -100,6 +100,7 @@ def search(
         "include_archived": archived,
         "mode": mode,
         "explain": explain,
+        "highlights": True,
     }
     if limit is not None:
         fields["limit"] = limit

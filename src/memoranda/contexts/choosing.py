@@ -277,24 +277,48 @@ def plain(text: str) -> str:
 def distinct(candidates: Sequence[Chosen]) -> tuple[list[Chosen], list[LeftOut]]:
     """Return the newest of all candidates that say nearly the same, in the place of the first, and the others. Two that
     differ in a number, a name or a negation, or are from different speakers, are distinct."""
-    remaining: list[Chosen] = []
+    remaining: list[int] = []
     gone: list[tuple[Chosen, Chosen]] = []
-    for candidate in candidates:
-        at = next((place for place, other in enumerate(remaining) if _same(candidate, other)), None)
+    near = _all_alike([candidate.terms for candidate in candidates])
+    for number, candidate in enumerate(candidates):
+        at = None
+        if near[number]:
+            same = (other in near[number] and _same(candidate, candidates[other]) for other in remaining)
+            at = next((place for place, is_same in enumerate(same) if is_same), None)
         if at is None:
-            remaining.append(candidate)
-        elif candidate.memory.occurred_at > remaining[at].memory.occurred_at:
-            _replace(candidate, [remaining[at]])
-            gone.append((remaining[at], candidate))
-            remaining[at] = candidate
+            remaining.append(number)
+            continue
+        other = candidates[remaining[at]]
+        if candidate.memory.occurred_at > other.memory.occurred_at:
+            _replace(candidate, [other])
+            gone.append((other, candidate))
+            remaining[at] = number
         else:
-            gone.append((candidate, remaining[at]))
-    return remaining, [left(other, "duplicate", same.memory.id) for other, same in gone]
+            gone.append((candidate, other))
+    chosen = [candidates[number] for number in remaining]
+    return chosen, [left(other, "duplicate", same.memory.id) for other, same in gone]
+
+
+def _all_alike(texts: Sequence[frozenset[str]]) -> list[set[int]]:
+    """Return for each set of terms the places of the others that are `alike`."""
+    numbers: dict[str, int] = {}
+    columns = [numbers.setdefault(term, len(numbers)) for terms_of in texts for term in terms_of]
+    has = np.zeros((len(texts), len(numbers)))
+    has[np.repeat(np.arange(len(texts)), list(map(len, texts))), columns] = 1.0
+    shared = has @ has.T
+    sizes = shared.diagonal()
+    near = shared > COVERED * (sizes[:, None] + sizes[None, :] - shared)
+    np.fill_diagonal(near, False)
+    others: list[set[int]] = [set() for _ in texts]
+    for first, second in np.argwhere(near).tolist():
+        others[first].add(second)
+    return others
 
 
 def _same(candidate: Chosen, other: Chosen) -> bool:
+    """Return True if two that are `alike` say the same."""
     first, second = candidate.memory, other.memory
-    if not alike(candidate.terms, other.terms) or candidate.part != other.part:
+    if candidate.part != other.part:
         return False
     if "message" in (first.kind, second.kind) and memory_speaker(first) != memory_speaker(second):
         return False

@@ -13,9 +13,9 @@ from memoranda.text.json import compact_json
 
 def stored_vectors(core: Core, tenant: str, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
     """Return the vectors (dim,) of the first windows of memories, by id, of those that are embedded. Synchronous."""
-    store = core.store
-    by_seq = {row.seq: id_ for id_, row in store.by_id(tenant, ids).items()}
-    unstored = core.ingest.unstored
+    store, unstored = core.store, core.ingest.unstored
+    seqs = store.db.read(lambda c: c.all("seqs_by_id", [tenant, compact_json(list(ids))]), tenant)
+    by_seq: dict[int, str] = dict(seqs)
     made = {id_: vector for seq, id_ in by_seq.items() if (vector := unstored.get((tenant, seq))) is not None}
     key = [tenant, store.space, compact_json(list(by_seq))]
     rows = store.db.read(lambda c: c.all("part_vectors", key), tenant)

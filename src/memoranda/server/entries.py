@@ -136,6 +136,7 @@ async def search(call: Call[EntrySearchBody, None]) -> EntryAnswer:
         limit=body.limit or call.state.memoranda.config.search.default_limit,
         threshold=body.threshold,
         filters=body.filters or None,
+        highlights=True,
     )
     result = await call.memories.search(query)
     call.state.telemetry.searched(len(result.results), result.query_time, result.degraded)

@@ -324,7 +324,7 @@ class DeletedMemory(msgspec.Struct, kw_only=True, tag_field="object", tag="memor
 
 
 class SearchHit(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.search_result"):
-    """A memory found, with its scores in 0..1 and the snippets that match."""
+    """A memory found, with its scores in 0..1; the snippets that match, and how the score came about, if asked for."""
 
     memory: MemoryObject
     score: float

@@ -115,7 +115,7 @@ class Recall:
         second = self._second(query)
         judged = msgspec.structs.replace(query, limit=max(query.limit, LOOKED_AT))
         found = self.find(subject.tenant_id, judged, vector, targets, threshold, model, second, fresh)
-        terms = wanted_by(query.query)
+        terms = wanted_by(query.query) if query.highlights else None
         results = [self._hit(found, at, terms, query.explain) for at in range(len(found.rows))]
         result = SearchResult(
             results=results,
@@ -364,16 +364,20 @@ class Recall:
         """Return every part of the score of result row `at`."""
         return _explain(found, found.places[at], self.similarity(found, at), at + 1)
 
-    def _hit(self, found: Found, at: int, terms: Wanted, explain: bool) -> Hit:
+    def _hit(self, found: Found, at: int, terms: Wanted | None, explain: bool) -> Hit:
+        """Return result row `at`, with its highlights if there are `terms` to look for."""
         row = found.rows[at]
-        part = found.candidates.parts.get(row.seq)
         return Hit(
             memory=to_memory(row),
             score=round(float(found.ranked.scores[found.places[at]]), 6),
             similarity=self.similarity(found, at),
-            highlights=highlights(row.content, terms) or self._snippet(row, part, terms),
+            highlights=[] if terms is None else self._highlights(found, row, terms),
             explanation=self.explain(found, at) if explain else None,
         )
+
+    def _highlights(self, found: Found, row: Record, terms: Wanted) -> list[Highlight]:
+        part = found.candidates.parts.get(row.seq)
+        return highlights(row.content, terms) or self._snippet(row, part, terms)
 
     def _snippet(self, row: Record, part: int | None, terms: Wanted) -> list[Highlight]:
         """Return the highlights if no term matches near the beginning of the text: matches in the window whose vector
@@ -436,7 +440,7 @@ def _passes(row: Record, targets: Sequence[Target]) -> bool:
 
 def _explain(found: Found, i: int, similarity: float | None, rank: int) -> Explanation:
     ranked, weights, behind = found.ranked, found.weights, i >= found.first
-    dense, words = float(np.nan_to_num(ranked.dense[i])), float(np.nan_to_num(ranked.words[i]))
+    dense, words = _number(ranked.dense[i]) or 0.0, _number(ranked.words[i]) or 0.0
     scope_weight, stage = float(ranked.scope_weights[i]), found.stage or Stage("")
     stage = Stage("off") if behind else stage
     added = {name: float(part) for name, part in zip(stage.added, ranked.added[i], strict=not behind) if part}
@@ -468,4 +472,4 @@ def _explain(found: Found, i: int, similarity: float | None, rank: int) -> Expla
 
 
 def _number(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
+    return float(value) if value == value else None

@@ -25,3 +25,6 @@ SELECT m.seq, m.kind, m.session_id, m.channel_id, m.role, m.occurred_at, m.creat
     END
 FROM {seqs ?2} wanted
 {join} memories m ON m.tenant_id = ?1 AND m.seq = wanted.value AND (m.kind IN ('message', 'fact') OR ?3 = 1)
+
+-- name: seqs_by_id
+SELECT m.seq, m.id FROM {texts ?2} wanted {join} memories m ON m.tenant_id = ?1 AND m.id = wanted.value

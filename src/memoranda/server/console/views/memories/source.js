@@ -65,7 +65,7 @@ export function useMemories(text, selection, order) {
   /** @param {AbortController} abort */
   async function found(abort) {
     /** @type {import("../../api.js").Result<import("../../types.js").SearchAnswer>} */
-    const answer = await post("/v1/memories/search", { query: text, limit: RESULTS, explain: true, ...selection }, { abort: abort.signal });
+    const answer = await post("/v1/memories/search", { query: text, limit: RESULTS, explain: true, highlights: true, ...selection }, { abort: abort.signal });
     if (abort.signal.aborted) return;
     if (!answer.ok) setState({ ...NOTHING, loading: false, error: answer.error });
     else {
