@@ -392,6 +392,18 @@ class IndexDoor:
                 reader.join()
         assert not failures, failures[:3]
 
+    def test_scores_are_those_of_a_search(self, index: Index) -> None:
+        vectors, query = noise(40), noise(1, seed=2)[0]
+        index.put("t", batch(range(40), vectors))
+        index.put("t", batch([3], np.stack([vectors[3]])))
+        index.remove("t", [5])
+        found = index.search("t", query, 40)
+        exact = dict(zip(found.seqs.tolist(), found.scores.tolist(), strict=True))
+        scored = index.scores("t", query, np.array([7, 3, 5, 99]))
+        assert scored.seqs.tolist() == sorted([3, 7], key=lambda seq: -exact[seq])
+        assert scored.scores.tolist() == pytest.approx([exact[seq] for seq in scored.seqs.tolist()], abs=1e-6)
+        assert not len(index.scores("other", query, np.array([7])))
+
     def test_searches_at_once_find_what_was_put_before(self, index: Index) -> None:
         vectors = noise(40)
         with ThreadPoolExecutor(4) as threads:

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from memoranda.filters import EVERYTHING, Attributes, Filter
+from memoranda.filters import EVERYTHING, Attributes, Compare, Filter
 from memoranda.storage.sql.base import Connection, Database
 
 Vectors = NDArray[np.float32]
@@ -125,6 +125,11 @@ class Index(ABC):
     def search(self, tenant: str, query: Vector, limit: int, where: Filter = EVERYTHING) -> Matches:
         """Return the `limit` memories nearest to `query` (dim,) among those that pass `where`. The filter applies
         before the limit, so fewer are returned only if fewer pass."""
+
+    def scores(self, tenant: str, query: Vector, seqs: NDArray[np.int64]) -> Matches:
+        """Return the memories of these numbers (n,) that have a vector, best first, with their cosines to `query`
+        (dim,)."""
+        return self.search(tenant, query, len(seqs), Compare("$seq", "in", tuple(seqs.tolist())))
 
     @abstractmethod
     def count(self, tenant: str, where: Filter = EVERYTHING) -> int:

@@ -9,6 +9,7 @@ from itertools import count
 from urllib.parse import parse_qsl
 
 import numpy as np
+from numpy.typing import NDArray
 
 from memoranda.errors import ConfigError, IndexUnavailable
 from memoranda.filters import EVERYTHING, Filter
@@ -128,6 +129,12 @@ class MemoryIndex(Index):
         if partition.scanned:
             self._seal_if_paid_for(tenant, partition)
         return matches
+
+    def scores(self, tenant: str, query: Vector, seqs: NDArray[np.int64]) -> Matches:
+        if tenant in self._waiting:
+            self._absorb(tenant)
+        partition = self._reading().get(tenant)
+        return NO_MATCHES if partition is None else partition.scores(unit_query(query, self.dim), seqs)
 
     def ready(self, tenant: str) -> bool:
         partition = self._partitions.get(tenant)

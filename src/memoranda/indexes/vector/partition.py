@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from memoranda.filters import Filter
-from memoranda.indexes.ranking import Scored, cosines, top, widen
+from memoranda.indexes.ranking import Scored, best_parts, cosines, top, widen
 from memoranda.indexes.vector.base import NO_MATCHES, Matches, Vector, VectorBatch, Vectors
 from memoranda.indexes.vector.blocks import NO_BLOCKS, Blocks
 from memoranda.indexes.vector.columns import Columns
@@ -161,6 +161,13 @@ class Partition:
             )
         quick = self._quick(view, mask, query)
         return widen(quick, lambda slots: self._rescored(slots, query), limit, pool, total)
+
+    def scores(self, query: Vector, seqs: NDArray[np.int64]) -> Matches:
+        """Return those of these memories that have a vector, best first; `query` is a unit vector, or zero."""
+        view = self.view
+        slots = self.seqs.find(seqs, view.n)
+        slots = slots[view.alive[slots]]
+        return best_parts(*self._rescored(slots, query), len(seqs))
 
     def _rescored(self, slots: Slots, query: Vector) -> Scored:
         return self._named(slots, cosines(self.floats.gather(slots), query))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from memoranda.clock import moment, now_micros
 from memoranda.errors import EmbedderUnavailable, IndexUnavailable, InvalidInput
-from memoranda.filters import Compare, all_of, check_unicode, matches
+from memoranda.filters import all_of, check_unicode, matches
 from memoranda.providers.embeddings.base import Calibration
 from memoranda.store.access import (
     default_scopes,
@@ -291,9 +291,8 @@ class Recall:
         missing = candidates.only_words()
         if not len(missing) or "index" in candidates.degraded:
             return
-        where = Compare("$seq", "in", tuple(missing.tolist()))
         try:
-            near = candidates.live.index.search(tenant, vector, len(missing), where)
+            near = candidates.live.index.scores(tenant, vector, missing)
         except BaseException as exc:
             _check_degradable("index", exc)
             candidates.degraded.add("index")
