@@ -28,6 +28,8 @@ class _Open(tzinfo):
 
 
 OPEN = _Open()
+_EXACT = 2**52
+"""Microseconds below which a double tells each from the next."""
 _MICROSECOND = timedelta(microseconds=1)
 _OFFSET = re.compile(r"([+-])([01]\d|2[0-3]):([0-5]\d)")
 _DAY = re.compile(r"\s*\d{4}-?\d\d-?\d\d\s*|\s*\d{4}-?W\d\d-?\d\s*")
@@ -47,6 +49,8 @@ def micros(moment: datetime) -> int:
 
 def moment(value: int) -> datetime:
     """The UTC moment of so many microseconds since 1970."""
+    if 0 <= value < _EXACT:
+        return datetime.fromtimestamp(value / 1_000_000, UTC)
     return EPOCH + timedelta(microseconds=value)
 
 

@@ -38,6 +38,7 @@ from memoranda.server.sockets import Sockets
 from memoranda.server.sse import Live, while_connected
 from memoranda.server.state import ServerState
 from memoranda.server.telemetry import Telemetry
+from memoranda.server.wire import MemoryObject
 from memoranda.types import Subject
 
 log = logging.getLogger("memoranda.http")
@@ -79,7 +80,9 @@ class Answers:
             subject = await self._subject(route, request)
             with self.bodies.body() as held:
                 began = time.perf_counter()
-                call = await self._read(route, request, self.memoranda.acting_as(subject), held)
+                memories = self.memoranda.acting_as(subject)
+                memories.shape = MemoryObject
+                call = await self._read(route, request, memories, held)
                 read = time.perf_counter()
                 async with self._turn(route):
                     result = await self._in_time(route, call)

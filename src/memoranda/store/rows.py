@@ -157,12 +157,14 @@ def scope_of(row: Record) -> str:
     return "channel" if row.channel_id is not None else "global"
 
 
-def to_memory(row: Record) -> Memory:
-    """Return the row as the memory that callers receive. It occurred at the offset from UTC that was given."""
+def to_memory(row: Record, shape: type[Memory] = Memory) -> Memory:
+    """Return the row as the memory that callers receive, of type `shape`. It occurred at the offset from UTC that was
+    given."""
     metadata = {} if row.metadata == "{}" else msgspec.json.decode(row.metadata)
-    stamp = {key: metadata.pop(key) for key in list(metadata) if key.startswith("$")}
-    zone = stamp.get(ZONE)
-    return Memory(
+    stamp = {key: metadata.pop(key) for key in list(metadata) if key.startswith("$")} if metadata else {}
+    zone, created, occurred = stamp.get(ZONE), moment(row.created_at), row.occurred_at
+    said = created if occurred == row.created_at else moment(occurred)
+    return shape(
         id=row.id,
         kind=row.kind,  # type: ignore[arg-type]
         content=row.content,
@@ -189,9 +191,9 @@ def to_memory(row: Record) -> Memory:
         written_by=stamp.get(BY, []),
         read=stamp.get(READ, []),
         confirmed_at=_maybe(stamp.get(CONFIRMED)),
-        occurred_at=moment(row.occurred_at) if zone is None else local(moment(row.occurred_at), zone),
-        created_at=moment(row.created_at),
-        updated_at=moment(row.updated_at),
+        occurred_at=said if zone is None else local(said, zone),
+        created_at=created,
+        updated_at=created if row.updated_at == row.created_at else moment(row.updated_at),
     )
 
 
