@@ -126,8 +126,11 @@ class Core(msgspec.Struct):
 
     async def visible_rows(self, subject: Subject, ids: Sequence[str]) -> dict[str, Record]:
         """Return the rows of the memories that the subject may see, by id; others are left out."""
-        ready = not self.store.db.shared and len(ids) <= FEW_ROWS
-        rows = await self.threads.soon(ready, self.store.by_id, subject.tenant_id, list(ids))
+        read, tenant = self.store.by_id, subject.tenant_id
+        if len(ids) <= FEW_ROWS and not self.store.db.shared:
+            rows = read(tenant, ids)
+        else:
+            rows = await self.threads.run(read, tenant, list(ids))
         mine = visible_to(subject)
         return {id_: row for id_, row in rows.items() if matches(mine, attributes(row))}
 

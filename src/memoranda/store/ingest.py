@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +26,14 @@ from memoranda.text.hashing import digest
 from memoranda.types import Change, NewMemory, Subject
 
 log = logging.getLogger("memoranda.ingest")
+P = ParamSpec("P")
 T = TypeVar("T")
 WRITE, FILES, EMBED = "write", "files", "embed"
 """Purposes in the ledger: a write, the indexing of a file, and embeddings made later."""
 BATCH = 1_000
 """Drafts that are embedded together."""
 FEW = 4
-"""The most drafts that are split into windows on the event loop; more are split on a thread."""
+"""The most drafts that are split into windows, and looked up, on the event loop; more are on a thread."""
 
 
 class Ingest:
@@ -148,10 +149,16 @@ class Ingest:
         bare = [draft for draft in drafts if not draft.parts]
         if not bare:
             return
-        known = await self.threads.run(self.store.known_texts, tenant, bare)
+        known = await self._known(len(bare), self.store.known_texts, tenant, bare)
         fresh = [draft for draft in bare if draft.row.dedup_key not in known]
         if fresh:
             await self._vectors(tenant, fresh, purpose, reuse=True, embedder=embedder)
+
+    async def _known(self, count: int, read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Return what `read` finds of so many texts, on the event loop if they are few: 50 us each."""
+        if count <= FEW and not self.store.db.shared:
+            return read(*args, **kwargs)
+        return await self.threads.run(read, *args, **kwargs)
 
     async def _vectors(
         self,
@@ -170,7 +177,7 @@ class Ingest:
         parts = {part.text_hash: part for draft in drafts for part in draft.parts}
         vectors: dict[str, NDArray[np.float32]] = {}
         if reuse:
-            vectors = await self.threads.run(self.store.known_vectors, tenant, parts, embedder.model)
+            vectors = await self._known(len(parts), self.store.known_vectors, tenant, parts, embedder.model)
         wanted = [part for text_hash, part in parts.items() if text_hash not in vectors]
         texts = [part.text for part in wanted]
         embedded = await self.ledger.embed(embedder, texts, tenant=tenant, purpose=purpose)
