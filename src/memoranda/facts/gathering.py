@@ -20,6 +20,7 @@ from memoranda.store.origins import ORIGIN, hidden, inherited
 from memoranda.store.rows import CONTEXT, zone_of
 from memoranda.store.validation import Bounds, Draft, draft
 from memoranda.text.instructions import EXTRACTED, TAG
+from memoranda.text.sentences import CLOSERS, END_MARKS
 from memoranda.text.statements import own_text, statements
 from memoranda.text.terms import terms
 from memoranda.types import NewMemory, Subject
@@ -96,7 +97,7 @@ def _plan(candidate: Candidate, fact: Draft, sources: Sequence[MessageRow]) -> P
 
 def is_quoted(words: str, text: str) -> bool:
     """Return True if a text has these words, whatever the case, spaces, and marks around them."""
-    plain = " ".join(words.casefold().split()).strip(" .,;:!?…\"'“”„«»")
+    plain = " ".join(words.casefold().split()).strip(f" {END_MARKS}{CLOSERS},;:“„«")
     return bool(terms(plain)) and plain in " ".join(text.casefold().split())
 
 

@@ -17,7 +17,7 @@ from memoranda.clock import micros
 from memoranda.facts.existing import Existing
 from memoranda.facts.tags import informative_tags
 from memoranda.text.regex import regex
-from memoranda.text.sentences import spans
+from memoranda.text.sentences import END_MARKS, is_question, spans
 from memoranda.text.terms import terms
 
 MOST = 50
@@ -87,7 +87,7 @@ def parsed(answer: str) -> list[Candidate]:
     text = _CONTROL.sub(" ", answer[:MOST_CHARS]).strip()
     candidates: dict[str, Candidate] = {}
     for candidate in _candidates(text):
-        candidates.setdefault(candidate.text.casefold().rstrip(" .!"), candidate)
+        candidates.setdefault(candidate.text.casefold().rstrip(f" {END_MARKS}"), candidate)
         if len(candidates) >= MOST:
             break
     return list(candidates.values())
@@ -286,7 +286,7 @@ def _prose(text: str) -> Iterator[Candidate]:
     said = lines or [text[start:stop] for start, stop in spans(text)]
     for sentence in said:
         plain = re.sub(r"[*_`]{1,3}", "", sentence).strip().strip("\"'")
-        if plain.endswith((":", "?")) or plain.startswith(("{", "[", "#")):
+        if plain.endswith((":", "：")) or is_question(plain) or plain.startswith(("{", "[", "#")):
             continue
         if (candidate := _candidate(plain, {})) is not None:
             yield replace(candidate, confidence=LOOSE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from ctypes import byref, c_double, c_int
@@ -16,6 +15,7 @@ from PIL import Image, ImageChops, ImageDraw
 
 from memoranda.readers.base import PageImage, Unreadable
 from memoranda.readers.pdf import DAMAGED, LOCKED, page_text
+from memoranda.text.sentences import spans
 
 MOST_HEIGHT = 4_000
 """The most pixels of an image's height."""
@@ -29,7 +29,6 @@ NEAR = 20
 """How many pages are searched for a passage."""
 LEAST = 8
 """The fewest letters and digits of a sentence that is marked where the whole passage is not on the page."""
-_SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+|\n+")
 _Box = tuple[int, int, int, int]
 
 
@@ -158,8 +157,8 @@ def _spans(letters: str, passage: str) -> Iterator[_Place]:
     if wanted and (at := letters.find(wanted)) >= 0:
         yield _Place(at, at + len(wanted), whole=True)
         return
-    for sentence in _SENTENCE_END.split(passage):
-        wanted = _plain(sentence)
+    sentences = (line[start:end] for line in passage.splitlines() for start, end in spans(line))
+    for wanted in map(_plain, sentences):
         if len(wanted) >= LEAST and (at := letters.find(wanted)) >= 0:
             yield _Place(at, at + len(wanted), whole=False)
 

@@ -11,6 +11,7 @@ from memoranda.providers.chat.base import Source
 from memoranda.providers.chat.extractive import UNLIKELY, memory_name
 from memoranda.text.excerpts import GAP
 from memoranda.text.regex import regex
+from memoranda.text.sentences import END_MARKS
 from memoranda.text.sentences import spans as sentence_spans
 from memoranda.text.terms import UNSPACED
 
@@ -29,7 +30,7 @@ _PARAGRAPH = regex(r"\n\s*\n")
 _PAIRED = regex(r"“[^“”]+”|„[^„“”]+[“”]|«[^«»]+»|「[^「」]+」|『[^『』]+』")
 _STRAIGHT = regex(r'"[^"]+"')
 _UNSPACED = regex(f"[{UNSPACED}]")
-_BETWEEN = regex(r"[\s.,;:!?…)。、，]*")
+_BETWEEN = regex(rf"[\s{END_MARKS},;:)、，；：]*")
 _FOLDED = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "\u00ad": None})
 
 
@@ -191,7 +192,7 @@ def _meets(span: Span, places: Sequence[Span]) -> bool:
 
 def _trimmed(text: str) -> str:
     """The folded text without signs at its ends."""
-    return _folded(text).rstrip(".,;:!?…。、， ").lstrip("… ")
+    return _folded(text).rstrip(f"{END_MARKS},;:、，；： ").lstrip("… ")
 
 
 def _unlisted(text: str) -> str:

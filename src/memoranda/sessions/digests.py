@@ -13,6 +13,7 @@ from memoranda.text.calendar import DAY
 from memoranda.text.extracting import Sentence, chosen, looked_at, sentences, weights
 from memoranda.text.folding import visible
 from memoranda.text.regex import regex
+from memoranda.text.sentences import CLOSERS, QUESTION_MARKS
 from memoranda.text.terms import STOPWORDS, WORD, word_terms
 
 EXTRACTIVE = "extractive"
@@ -35,7 +36,7 @@ _TO_DO = regex(
     rf"remember to|don't forget|deadline|due (?:on|by)|by {DAY}|by tomorrow|"
     r"ich werde|bitte|muss noch|je vais|il faut)\b"
 )
-_QUESTION = regex(r"""[?？؟]["'”’»)]*(?:\s|$)""")
+_QUESTION = regex(rf"[{QUESTION_MARKS}][{re.escape(CLOSERS)}]*+(?:\s|$)")
 _ASIDE = regex(r"\b(?:by the way|btw|fyi|anyway|heads up|unrelated|übrigens|au fait)\b", re.IGNORECASE)
 """Words that change the subject."""
 _ANSWER = regex(

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from memoranda.text.sentences import spans
+from memoranda.text.sentences import QUESTION_MARKS, TERMINALS, is_question, spans
 from memoranda.text.terms import query_terms, terms, word_terms
 
 CHARACTERS = 2_000
@@ -91,15 +91,14 @@ def rarity(covered: NDArray[np.bool_]) -> NDArray[np.float64]:
 
 def asks(text: str) -> bool:
     """Return True if a text ends with a question: its last end mark is a question mark."""
-    at = text.rfind("?")
-    return at >= 0 and "." not in text[at:] and "!" not in text[at:]
+    return next((mark for mark in reversed(text) if mark in TERMINALS), ".") in QUESTION_MARKS
 
 
 def only_asks(text: str) -> bool:
     """Return True if every sentence of a text, of at most 2 000 characters, is a question."""
-    if len(text) > CHARACTERS or not text.rstrip().endswith(("?", "？")):
+    if len(text) > CHARACTERS or not is_question(text):
         return False
-    return all(text[start:stop].rstrip().endswith(("?", "？")) for start, stop in spans(text))
+    return all(is_question(text[start:stop]) for start, stop in spans(text))
 
 
 def asks_when(question: str) -> bool:

@@ -11,11 +11,10 @@ import msgspec
 from memoranda.text.chunking import Chunk, check
 from memoranda.text.measure import Measured, measure
 from memoranda.text.regex import regex
-from memoranda.text.sentences import ends
+from memoranda.text.sentences import ends, is_ended
 
-_PARAGRAPH = regex(r"(?:\r\n|[\r\n])[^\S\r\n]*+[\r\n]\s*+|[\f\u2029]\s*+")
+_PARAGRAPH = regex(r"(?>\r\n|[\r\n])[^\S\r\n]*+[\r\n]\s*+|[\f\u2029]\s*+")
 _WORD = regex(r"(?<=\s)\S")
-_TERMINAL = regex(r"[.!?…:。！？؟।][\"'”’»)\]」』]*\s*+$")
 LONGEST_ROW = 2_000
 """Characters before and behind a place in which a row is looked for."""
 
@@ -117,7 +116,7 @@ def _cut(measured: Measured, start: int, reach: int, stop: int, done: int, rules
 def _page(pages: Sequence[int], text: str, low: int, high: int) -> int | None:
     """The last page in (low, high] that begins after the end of a sentence."""
     for at in pages[bisect_right(pages, low) : bisect_right(pages, high)][::-1]:
-        if _TERMINAL.search(text[max(0, at - 40) : at]):
+        if is_ended(text[max(0, at - 40) : at]):
             return at
     return None
 

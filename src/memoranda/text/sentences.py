@@ -2,22 +2,60 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from memoranda.text.regex import regex
 
-_MARKS = ".!?…‼⁇⁈⁉．؟۔܀।॥։።፧៕᙮᠃"
-_WIDE_MARKS = "。！？｡"
-_CLOSERS = "\"'”’»›)\\]}）」』】〉》〕］*_"
+_SENTENCE_TERMINAL = """
+    0021 002E 003F 0589 061D-061F 06D4 0700-0702 07F9 0837 0839 083D-083E 0964-0965 104A-104B 1362 1367-1368 166E
+    1735-1736 17D4-17D5 1803 1809 1944-1945 1AA8-1AAB 1B4E-1B4F 1B5A-1B5B 1B5E-1B5F 1B7D-1B7F 1C3B-1C3C 1C7E-1C7F 2024
+    203C-203D 2047-2049 2CF9-2CFB 2E2E 2E3C 2E53-2E54 2E60-2E61 3002 A4FF A60E-A60F A6F3 A6F7 A876-A877 A8CE-A8CF A92F
+    A9C8-A9C9 AA5D-AA5F AAF0-AAF1 ABEB FE12 FE15-FE16 FE52 FE56-FE57 FF01 FF0E FF1F FF61 10A56-10A57 10F55-10F59
+    10F86-10F89 11047-11048 110BE-110C1 11141-11143 111C5-111C6 111CD 111DE-111DF 11238-11239 1123B-1123C 112A9
+    113D4-113D5 1144B-1144C 115C2-115C3 115C9-115D7 11641-11642 1173C-1173E 11944 11946 11A42-11A43 11A9B-11A9C
+    11C41-11C42 11EF7-11EF8 11F43-11F44 16A6E-16A6F 16AF5 16B37-16B38 16B44 16D6E-16D6F 16E98 1BC9F 1DA88
+"""
+"""The code points with the property Sentence_Terminal (STerm) in PropList.txt of Unicode 18.0."""
+_LATIN = range(0x80), range(0x2000, 0x2070), range(0x2E00, 0x2E80)
+"""The blocks Basic Latin, General Punctuation and Supplemental Punctuation: their marks stand inside addresses, numbers
+and names as well, so that a sentence ends at one of them only before a space."""
+
+
+def _expanded(ranges: str) -> str:
+    """Return the characters of ranges of code points in hexadecimal."""
+    bounds = [[int(bound, 16) for bound in each.split("-")] for each in ranges.split()]
+    return "".join(chr(code) for bound in bounds for code in range(bound[0], bound[-1] + 1))
+
+
+TERMINALS = _expanded(_SENTENCE_TERMINAL)
+"""The characters that end a sentence in any script. The Greek question mark is a semicolon, so it is none."""
+QUESTION_MARKS = "?؟፧᥅‽⁇⁈⁉⳺⳻⸮⹔꘏꛷︖﹖？𑅃"
+"""Those of `TERMINALS` that end a question, by their names in Unicode."""
+CLOSERS = "\"'”’»›)]}）」』】〉》〕］｣*_\ufe0e\ufe0f"
+"""What may follow the mark in its sentence: closing quotes, brackets, emphasis, the style of an emoji (‼️)."""
+_FULL_STOPS = "．﹒"
+_SPACED = "".join(mark for mark in TERMINALS if any(ord(mark) in block for block in _LATIN)) + "…"
+_UNSPACED = "".join(mark for mark in TERMINALS if mark not in _SPACED + _FULL_STOPS)
+"""Marks at which a sentence ends without a space, too; a full-width full stop also stands in numbers."""
+END_MARKS = f"{TERMINALS}…"
+_NO_TERMINALS = "\u0e01-\u0eff"
+"""Thai and Lao, which end sentences with spaces alone and have more of them than sentences."""
+_LEAST = 100
+"""The fewest characters of a sentence that a space ends."""
+_CLOSED = f"[{re.escape(CLOSERS)}]*+"
 _ITEM = r"(?:[-*+•‣▪◦●–·]|\d{1,3}[.)]|[A-Za-z][.)]|\([A-Za-z0-9]{1,3}\))[ \t]"
 _ROW = r"(?:\||[^\r\n|]{1,200}?[ ]\|[ ])"
 
 _END = regex(
-    rf"(?P<mark>(?<![{_MARKS}])[{_MARKS}]++[{_CLOSERS}]*+(?=\s))"
-    rf"|(?P<wide>[{_WIDE_MARKS}]++[{_CLOSERS}]*+)"
-    r"|(?P<blank>(?:\r\n|[\r\n])[^\S\r\n]*+[\r\n]|[\f\u2029])"
-    rf"|(?P<line>[\r\n](?=[^\S\r\n]{{0,40}}(?:{_ITEM}|\#{{1,6}}[ ]|{_ROW})))"
+    rf"[{_SPACED}{_UNSPACED}{_FULL_STOPS}\r\n\f\u2029{_NO_TERMINALS}](?:"
+    rf"(?P<mark>(?<=[{_SPACED}])(?<![{_SPACED}].)[{_SPACED}]*+{_CLOSED}(?=\s))"
+    rf"|(?P<unspaced>(?:(?<=[{_UNSPACED}])|(?<=[{_FULL_STOPS}])(?<!\d.)(?!\d))[{END_MARKS}]*+{_CLOSED})"
+    r"|(?P<blank>(?:(?<=\r)\n|(?<=\n)|(?<=\r)(?!\n))[^\S\r\n]*+[\r\n]|(?<=[\f\u2029]))"
+    rf"|(?P<line>(?<=[\r\n])(?=[^\S\r\n]{{0,40}}(?:{_ITEM}|\#{{1,6}}[ ]|{_ROW})))"
+    rf"|(?P<gap>(?<=[{_NO_TERMINALS}])[ ]++(?=[{_NO_TERMINALS}])))"
 )
+"""It begins with a set of characters, which is searched for several times as fast as alternatives are."""
 _SPACE = regex(r"\s*+")
 _LAST_WORD = regex(r"(?:^|(?<=[\s(\[\"'“‘/]))[^\s(\[\"'“‘/]*$")
 _INITIAL = regex(r"(?:\w\.)*[^\W\d_a-z]\.$")
@@ -50,18 +88,46 @@ _BEFORE_ORDINALS = frozenset({"der", "die", "das", "den", "dem", "des", "im", "z
 """German words after which a number with a full stop is taken for an ordinal: "der 2. Vorsitzende"."""
 
 
+def is_ended(text: str) -> bool:
+    """Return True if a text ends with an end mark, a colon or a semicolon, and closing quotes."""
+    return _unquoted(text).endswith((*END_MARKS, ":", ";", "：", "；"))
+
+
+def is_question(text: str) -> bool:
+    """Return True if a question mark is among the marks that a text ends with, before closing quotes."""
+    return any(mark in QUESTION_MARKS for mark in _last_marks(text))
+
+
+def is_statement(text: str) -> bool:
+    """Return True if a text ends with an end mark, but is no question."""
+    return bool(_last_marks(text)) and not is_question(text)
+
+
+def _unquoted(text: str) -> str:
+    return text.rstrip().rstrip(CLOSERS + " ")
+
+
+def _last_marks(text: str) -> str:
+    text = _unquoted(text)
+    return text[len(text.rstrip(END_MARKS)) :]
+
+
 def ends(text: str, start: int, stop: int) -> Iterator[int]:
     """Yield where sentences end in the characters [start, stop), ascending: the first visible character after each end,
     or the text's length.
 
-    A sentence ends at a mark and its closing quotes before a space, unless the next word is in lower case or the full
-    stop belongs to an abbreviation, an initial, an item's number or a German ordinal ("31. März"); at a full-width mark
-    anywhere; at a blank line; and before a line that begins an item of a list or a heading or is a row of a table.
+    A sentence ends at a mark of Latin text and its closing quotes before a space, unless the next word is in lower case
+    or the full stop belongs to an abbreviation, an initial, an item's number or a German ordinal ("31. März"); at a
+    mark of another script anywhere (rule SB11 of Unicode's annex 29); in Thai and Lao, which have no marks, at a space
+    after at least 100 characters; at a blank line; and before a line that begins an item of a list or a heading or is a
+    row of a table.
     """
+    last = start
     while match := _END.search(text, start, stop):
         space = _SPACE.match(text, match.end())
         start = space.end() if space else match.end()
-        if match.lastgroup != "mark" or _is_end(text, match.start(), match.end(), start):
+        if _is_boundary(text, match, start, last):
+            last = start
             yield start
 
 
@@ -77,9 +143,12 @@ def spans(text: str) -> list[tuple[int, int]]:
     return sentences
 
 
-def _is_end(text: str, mark: int, end: int, after: int) -> bool:
-    """Return True if the mark at `mark`, closed at `end`, ends a sentence; the next text begins at `after`."""
-    if after == len(text) or text.count("\n", end, after) > 1:
+def _is_boundary(text: str, match: re.Match[str], after: int, last: int) -> bool:
+    """Return True if a match of `_END` ends a sentence; the next text begins at `after`, the sentence at `last`."""
+    mark, end = match.span()
+    if match.lastgroup == "gap":
+        return mark - last >= _LEAST
+    if match.lastgroup != "mark" or after == len(text) or text.count("\n", end, after) > 1:
         return True
     if text[after].islower():
         return False

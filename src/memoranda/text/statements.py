@@ -5,22 +5,18 @@ from __future__ import annotations
 import re
 
 from memoranda.text.regex import regex
-from memoranda.text.sentences import spans
+from memoranda.text.sentences import END_MARKS, QUESTION_MARKS, is_question, is_statement, spans
 
 _FENCED = regex(r"(```|~~~|\"\"\").*?(?:\1|\Z)", re.DOTALL)
 """Code, and a text in three quotation marks."""
 _TAG = regex(r"<([\w-]+)>")
 _QUOTED_LINE = regex(r"^[ \t]*>.*$", re.MULTILINE)
-_ASKS = regex(r"[?？؟][\"'”’»)\s]*$")
-"""The end of a question."""
-_STATES = regex(r"[.!…。！｡۔।][\"'”’»)\s]*$")
-"""The end of another sentence."""
-_AFTER_QUESTION = regex(r"(?<=[?？؟])\s+")
+_AFTER_QUESTION = regex(rf"(?<=[{QUESTION_MARKS}])\s+")
 """Where a question ends that is followed by a lower-case letter, as in chats."""
 _CLAUSE = regex(r"[,;:]\s+|[，、；：]|\s+[–—-]+\s+")
 _LINE = regex(r"[\r\n]+[ \t]*(?:(?:[-*•+]|\d{1,2}[.)])[ \t]+)?|\A[ \t]*(?:[-*•+]|\d{1,2}[.)])[ \t]+")
 """A new line, with the mark of an item."""
-_QUOTED = regex(r"[\"“„«][^\"“”„«»]*[.!?…][^\"“”„«»]*[\"“”»]")
+_QUOTED = regex(rf"[\"“„«][^\"“”„«»]*[{END_MARKS}][^\"“”„«»]*[\"“”»]")
 """Sentences in quotation marks."""
 _PASTED = regex(r"(?<=:)[^\S\n]*\n.*", re.DOTALL)
 """What follows a line that ends with a colon."""
@@ -54,13 +50,13 @@ def statements(text: str) -> list[str]:
     vegan, what can I eat?" states "I'm vegan"."""
     results: list[str] = []
     for sentence in _sentences(text):
-        results += _CLAUSE.split(sentence)[:-1] if _ASKS.search(sentence) else [sentence]
+        results += _CLAUSE.split(sentence)[:-1] if is_question(sentence) else [sentence]
     return results
 
 
 def may_only_ask(text: str) -> bool:
     """Return True if no sentence of a text ends with the mark of a statement: it asks, with or without a mark."""
-    return not any(_STATES.search(sentence) for sentence in _sentences(text))
+    return not any(is_statement(sentence) for sentence in _sentences(text))
 
 
 def _sentences(text: str) -> list[str]:

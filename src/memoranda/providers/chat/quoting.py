@@ -30,7 +30,7 @@ from memoranda.text.calendar import DAYS, MONTHS
 from memoranda.text.code_blocks import code_blocks
 from memoranda.text.excerpts import beginning, excerpt, row_excerpt
 from memoranda.text.regex import regex
-from memoranda.text.sentences import spans
+from memoranda.text.sentences import END_MARKS, is_ended, is_question, spans
 from memoranda.text.tables import Row, tables
 from memoranda.text.terms import query_terms, term_set, terms
 from memoranda.text.tokens import well_formed
@@ -58,18 +58,16 @@ CUT = 0.5
 """The weight of a sentence that is cut off, and of a line of code."""
 LONG_SOURCE = 200
 """A text of at least so many characters may begin or end inside a sentence."""
-_ENDED = regex(r"[.!?…:;。！？｡]['\"”’»)\]】]*$")
 _MARKER = regex(r"`[^`\n]+`|\[(\d+(?:\s*[,;–-]\s*\d+)*)\]|【([^】]{1,40})】")
 _NAME = r"(?:[^()\n]|\([^()\n]*\))*"
 _SOURCE = regex(
     rf" \(memory: (?:(?:{_NAME}, |fact since )?\d\d [^\W\d_]+ \d{{4}}|{'|'.join(KINDS)})\)|"
-    rf"(?<=[.!?…:;。！？｡]) \(memory: {_NAME}\)"
+    rf"(?<=[{END_MARKS}:;]) \(memory: {_NAME}\)"
 )
 """The source behind a quote in an earlier answer: a name and a day, a day, or a kind; behind the end of a sentence any
 name, as that of a file."""
 _ANSWER = "assistant"
 """The name of the speaker in the titles of earlier answers."""
-_QUESTION = regex(r"[?？؟]['\"”’»)\]】*_]*$")
 _ITEM = regex(r"^[-*•]\s|\d")
 """The beginning of an item of a list, or a number: short, but no fragment."""
 _NUMBER_ASKED = regex(
@@ -177,7 +175,7 @@ def _not_repeating(sentences: Sequence[Sentence], sources: Sequence[Source]) -> 
 
 def _asks(sentence: Sentence) -> bool:
     """Return True if a sentence is a question; a row of a table is none."""
-    return sentence.row is None and bool(_QUESTION.search(sentence.text))
+    return sentence.row is None and is_question(sentence.text)
 
 
 def _rivals(best: Sentence, others: Sequence[Sentence], wanted: set[str]) -> list[Sentence]:
@@ -238,7 +236,7 @@ def _sentences(sources: Sequence[Source], numbered: bool) -> list[Sentence]:
                     source, len(sentences), weight * share, plain, own, above, title, about, heading, row
                 )
             )
-            above, heading = frozenset(own) if _QUESTION.search(plain) else frozenset(), ""
+            above, heading = frozenset(own) if is_question(plain) else frozenset(), ""
     return sentences
 
 
@@ -281,7 +279,7 @@ def _prose(text: str, start: int, stop: int) -> Iterator[tuple[str, bool | None]
             yield from ((record, True) for record in records)
             continue
         said = " ".join(text[begin:end].split())
-        ended = bool(_ENDED.search(said))
+        ended = is_ended(said)
         follows = text[end:stop].strip()
         if said.startswith("#") or (
             not ended
