@@ -1,6 +1,7 @@
 """A server under load: how long `/healthz` takes meanwhile, what is refused, and what memory it takes.
 
     python benchmarks/load.py bodies     12 requests of 63 MiB at once
+    python benchmarks/load.py announced  one request of 63 MiB beside 40 that announce as much and send nothing
     python benchmarks/load.py headers    1 500 connections with half a request
     python benchmarks/load.py replays    600 clients read the events of one response
     python benchmarks/load.py clients    200 clients ask for contexts for 15 seconds
@@ -106,6 +107,20 @@ async def bodies(client: httpx.AsyncClient, pid: int) -> str:
     return f"{dict(statuses)}, {before} MiB before, {peak} at most, {resident(pid)} after"
 
 
+async def announced(client: httpx.AsyncClient, pid: int) -> str:
+    address = (client.base_url.host, client.base_url.port)
+    silent = [await asyncio.open_connection(*address) for _ in range(40)]
+    for _, writer in silent:
+        writer.write(
+            f"POST /v1/memories HTTP/1.1\r\nHost: localhost\r\nContent-Length: {BODY}\r\n\r\n".encode()
+        )
+    await asyncio.sleep(1.0)
+    answer = await client.post("/v1/memories", content=json.dumps({"content": "x" * BODY}).encode())
+    for _, writer in silent:
+        writer.close()
+    return f"{answer.status_code}, {answer.json()['error']['code']}"
+
+
 async def headers(client: httpx.AsyncClient, pid: int) -> str:
     began, address = time.perf_counter(), (client.base_url.host, client.base_url.port)
     halves = [await asyncio.open_connection(*address) for _ in range(1_500)]
@@ -148,7 +163,13 @@ async def clients(client: httpx.AsyncClient, pid: int) -> str:
     return f"{dict(statuses)}, an answer takes {seconds[len(seconds) // 2]:.1f} s, at most {seconds[-1]:.1f}"
 
 
-ATTACKS = {"bodies": bodies, "headers": headers, "replays": replays, "clients": clients}
+ATTACKS = {
+    "bodies": bodies,
+    "announced": announced,
+    "headers": headers,
+    "replays": replays,
+    "clients": clients,
+}
 
 
 async def attack(name: str) -> None:

@@ -12,7 +12,8 @@ import uvicorn
 
 from memoranda.server import connections, load
 from memoranda.server.connections import FULL, Connection
-from memoranda.server.errors import Overloaded
+from memoranda.server.errors import Overloaded, Refused
+from memoranda.server.limits import read_body
 from memoranda.server.load import AT_WORK, FREE, Bodies, Line, WrongKeys
 
 KEYS = [{"name": "ada", "role": "reader", "key": "key-ada", "tenant": "acme", "user": "ada"}]
@@ -94,6 +95,72 @@ def test_bodies_are_bounded_together_and_one_alone_is_read() -> None:
         two.take(40)
         with pytest.raises(Overloaded):
             one.take(1)
+    assert bodies.bytes == 0
+
+
+class Sender:
+    """A client that announces 90 bytes and sends them when it is told to; `reading` reads them as the server does."""
+
+    def __init__(self, bodies: Bodies) -> None:
+        self.messages = asyncio.Queue[dict[str, Any]]()
+        self.reading = asyncio.create_task(self._read(bodies))
+
+    async def _read(self, bodies: Bodies) -> int | str:
+        with bodies.body() as body:
+            try:
+                headers = {"content-length": "90", "expect": "100-continue"}
+                return len(await read_body(self.messages.get, headers, 90, 30.0, body=body))
+            except Refused as exc:
+                return exc.code
+
+    async def send(self, size: int, *, more: bool = True) -> None:
+        self.messages.put_nowait({"type": "http.request", "body": b"x" * size, "more_body": more})
+        for _ in range(10):
+            await asyncio.sleep(0)
+
+
+def test_what_is_announced_and_not_sent_takes_no_room() -> None:
+    async def go() -> int | str:
+        bodies = Bodies(100)
+        idle = [Sender(bodies) for _ in range(20)]
+        sender = Sender(bodies)
+        await sender.send(90, more=False)
+        for each in idle:
+            each.reading.cancel()
+        await asyncio.gather(*(each.reading for each in idle), return_exceptions=True)
+        return await sender.reading
+
+    assert asyncio.run(go()) == 90
+
+
+def test_of_bodies_that_arrive_together_the_first_is_read() -> None:
+    async def go() -> tuple[list[int | str], int]:
+        bodies, most = Bodies(100), 0
+        senders = [Sender(bodies) for _ in range(4)]
+        for left in (60, 30, 0):
+            for each in senders:
+                await each.send(30, more=left > 0)
+                most = max(most, bodies.bytes)
+        assert bodies.bytes == 0
+        return [await each.reading for each in senders], most
+
+    results, most = asyncio.run(go())
+    assert results == [90, "overloaded", "overloaded", "overloaded"]
+    assert most <= 100
+
+
+def test_a_body_that_stalls_makes_room_for_one_that_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def go() -> list[int | str]:
+        bodies = Bodies(100)
+        stalled, idle, sender = (Sender(bodies) for _ in range(3))
+        await stalled.send(80)
+        monkeypatch.setattr(load, "STALLED", -1.0)
+        await sender.send(90, more=False)
+        monkeypatch.undo()
+        await idle.send(50, more=False)
+        return [await each.reading for each in (stalled, idle, sender)]
+
+    assert asyncio.run(go()) == ["overloaded", 50, 90]
 
 
 def test_a_body_beside_too_many_others_is_503(opened: Any) -> None:

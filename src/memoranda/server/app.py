@@ -78,11 +78,11 @@ class Answers:
         request.scope["memoranda"].route = route.path
         try:
             subject = await self._subject(route, request)
-            with self.bodies.body() as held:
+            with self.bodies.body() as buffered:
                 began = time.perf_counter()
                 memories = self.memoranda.acting_as(subject)
                 memories.shape = MemoryObject
-                call = await self._read(route, request, memories, held)
+                call = await self._read(route, request, memories, buffered)
                 read = time.perf_counter()
                 async with self._turn(route):
                     result = await self._in_time(route, call)
@@ -111,15 +111,15 @@ class Answers:
         """A turn in the line; long requests mostly wait for others, and those for monitoring never wait."""
         return nullcontext() if route.long or route.needs == "open" else self._line.turn()
 
-    async def _read(self, route: Route, request: Request, memories: Any, held: Body) -> Call[Any, Any]:
-        body = await self._body(route, request, held)
+    async def _read(self, route: Route, request: Request, memories: Any, buffered: Body) -> Call[Any, Any]:
+        body = await self._body(route, request, buffered)
         query = None if route.query is None else from_query(request.query_params, route.query)
         if route.api.name:
             names = ignored_parameters(request.query_params, route.query)
             self.state.telemetry.ignored(route.api.name, names)
         return Call(self.state, memories, body, query, request.path_params, request)
 
-    async def _body(self, route: Route, request: Request, held: Body) -> Any:
+    async def _body(self, route: Route, request: Request, buffered: Body) -> Any:
         """The body as the route declares it; None without a body, or if the handler reads a form itself."""
         if route.form is not None:
             if is_form(request):
@@ -136,7 +136,7 @@ class Answers:
             server.max_body_bytes,
             server.request_timeout,
             long=route.long,
-            take=held.take,
+            body=buffered,
         )
         if route.body is bytes:
             return body

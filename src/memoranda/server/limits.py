@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from starlette.types import Receive
 
 from memoranda.server.errors import ClientGone, Overloaded, Refused
+from memoranda.server.load import Bodies, Body
 
 DRAIN_BYTES = 512 << 20
 DRAIN_SECONDS = 5.0
@@ -22,13 +23,13 @@ async def read_body(
     patience: float,
     *,
     long: bool = False,
-    take: Callable[[int], None] = lambda size: None,
+    body: Body | None = None,
 ) -> bytes:
     """The whole body, of at most `most` bytes, which must arrive within `patience` seconds; a `long` one only has to
-    keep arriving, with no pause of more than that. `take` is called with the bytes that
-    are announced, or else that came, and may refuse them.
+    keep arriving, with no pause of more than that. What has arrived is counted in `body`, which may refuse it.
 
     Raises:
+        Overloaded: there is no room for it beside other bodies.
         Refused: 413 too large, 408 too slow, 415 compressed, 400 a Content-Length that is no number.
         ClientGone: the client hung up.
     """
@@ -37,8 +38,9 @@ async def read_body(
     if announced(headers) > most:
         await drain(receive, headers)
         raise _too_large(most)
+    body = body or Body(Bodies(most))
     try:
-        return await _collect(receive, headers, most, patience, long, take)
+        return await _collect(receive, headers, most, patience, long, body)
     except Overloaded:
         await drain(receive, headers)
         raise
@@ -48,31 +50,30 @@ async def read_body(
 
 
 async def _collect(
-    receive: Receive,
-    headers: Mapping[str, str],
-    most: int,
-    patience: float,
-    long: bool,
-    take: Callable[[int], None],
+    receive: Receive, headers: Mapping[str, str], most: int, patience: float, long: bool, body: Body
 ) -> bytes:
     pieces: list[bytes] = []
-    size, taken = 0, announced(headers)
-    take(taken)
-    async with asyncio.timeout(patience) as limit:
-        while True:
-            piece, more = await next_piece(receive)
-            size += len(piece)
-            if size > most:
-                await drain(receive, headers)
-                raise _too_large(most)
-            if size > taken:
-                take(size - taken)
-                taken = size
-            pieces.append(piece)
-            if not more:
-                return pieces[0] if len(pieces) == 1 else b"".join(pieces)
-            if long:
-                limit.reschedule(asyncio.get_running_loop().time() + patience)
+    size = 0
+    try:
+        async with asyncio.timeout(patience) as limit:
+            with body.arriving(limit):
+                while True:
+                    piece, more = await next_piece(receive)
+                    size += len(piece)
+                    if size > most:
+                        await drain(receive, headers)
+                        raise _too_large(most)
+                    body.take(len(piece))
+                    pieces.append(piece)
+                    if not more:
+                        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+                    if long:
+                        limit.reschedule(asyncio.get_running_loop().time() + patience)
+    except TimeoutError:
+        body.check()
+        raise
+    finally:
+        pieces.clear()  # the traceback of an error has them as long as the rest is drained
 
 
 async def next_piece(receive: Receive) -> tuple[bytes, bool]:

@@ -22,6 +22,8 @@ SMOOTHING = 0.1
 """The weight of the latest interval in the mean interval between the ends of two requests."""
 GIVEN_BACK = 8 << 20
 """Bytes of a body from which its memory is returned to the system afterwards."""
+STALLED = 2.0
+"""Seconds without a byte after which a body is the first to be refused where there is no room."""
 ADDRESSES = 10_000
 FORGIVEN = 60.0
 """Seconds after which the wrong keys of an address no longer count."""
@@ -75,11 +77,18 @@ def _busy(seconds: float) -> Overloaded:
 
 
 class Bodies:
-    """Bounds the bytes of all request bodies that are in memory; a single one is never refused."""
+    """Bounds the bytes of all request bodies that are in memory; a single one is never refused.
+
+    Bytes count as they arrive. Where there is no room for more, one of the bodies that are arriving is refused: one
+    that has stalled, or else the one that began last. So the first that keeps arriving is always read, unless complete
+    bodies that are being answered leave no room.
+    """
 
     def __init__(self, most: int) -> None:
-        self._most = most
-        self._bytes = 0
+        self.most = most
+        self._arriving: dict[Body, None] = {}
+        self.bytes = 0
+        """Bytes in memory."""
 
     @contextmanager
     def body(self) -> Iterator[Body]:
@@ -88,27 +97,30 @@ class Bodies:
         try:
             yield body
         finally:
-            self._bytes -= body.size
-            if body.size >= GIVEN_BACK and self._bytes < GIVEN_BACK:
+            self.bytes -= body.size
+            if body.size >= GIVEN_BACK and self.bytes < GIVEN_BACK:
                 asyncio.get_running_loop().call_later(1.0, give_back)
 
-    def take(self, size: int, others: bool) -> None:
-        """Count `size` more bytes; `others` are in memory beside the body that they belong to.
+    @contextmanager
+    def arriving(self, body: Body) -> Iterator[None]:
+        """The body arrives while the context is open, and may be refused meanwhile."""
+        self._arriving[body] = None
+        try:
+            yield
+        finally:
+            del self._arriving[body]
 
-        Raises:
-            Overloaded: together with those of others they are too many.
-        """
-        if others and self._bytes + size > self._most:
-            says = (
-                f"bodies of {self._most} bytes are being read already (server.max_buffered_bytes); try again"
-            )
-            raise Overloaded(says)
-        self._bytes += size
+    def make_room(self, body: Body, size: int) -> None:
+        """Refuse bodies, this one among them, until there is room for `size` more bytes of it or it is refused."""
+        while not body.refused and self.bytes > body.size and self.bytes + size > self.most:
+            refused = self._to_refuse(body)
+            self.bytes -= refused.size
+            refused.refuse()
 
-    @property
-    def bytes(self) -> int:
-        """Bytes in memory."""
-        return self._bytes
+    def _to_refuse(self, body: Body) -> Body:
+        others = [each for each in self._arriving if each.size or each is body]
+        stalled = (each for each in others if each is not body and each.silence > STALLED)
+        return next(stalled, others[-1] if others else body)
 
 
 class Body:
@@ -116,16 +128,50 @@ class Body:
 
     def __init__(self, bodies: Bodies) -> None:
         self._bodies = bodies
+        self._limit: asyncio.Timeout | None = None
+        self._latest = time.monotonic()
         self.size = 0
+        self.refused = False
+
+    @contextmanager
+    def arriving(self, limit: asyncio.Timeout) -> Iterator[None]:
+        """The body arrives while the context is open; if it is refused meanwhile, `limit` expires."""
+        self._limit = limit
+        with self._bodies.arriving(self):
+            yield
 
     def take(self, size: int) -> None:
         """Count `size` bytes more.
 
         Raises:
-            Overloaded: bodies of others leave no room for them.
+            Overloaded: it is refused, since there is no room for it beside others.
         """
-        self._bodies.take(size, others=self._bodies.bytes > self.size)
+        self._latest = time.monotonic()
+        self._bodies.make_room(self, size)
+        self.check()
+        self._bodies.bytes += size
         self.size += size
+
+    def check(self) -> None:
+        """Return if the body was not refused.
+
+        Raises:
+            Overloaded: it was, since there is no room for it beside others.
+        """
+        if self.refused:
+            says = f"bodies of {self._bodies.most} bytes are in memory already (server.max_buffered_bytes); try again"
+            raise Overloaded(says)
+
+    def refuse(self) -> None:
+        """Stop reading the body, which has no bytes in memory any more."""
+        self.refused, self.size = True, 0
+        if self._limit is not None:
+            self._limit.reschedule(asyncio.get_running_loop().time())
+
+    @property
+    def silence(self) -> float:
+        """Seconds since its latest bytes arrived."""
+        return time.monotonic() - self._latest
 
 
 def give_back() -> None:
