@@ -16,8 +16,8 @@ import pytest
 from memoranda.clock import now_micros
 from memoranda.errors import Conflict, Forbidden, NotFound, StorageError
 from memoranda.facts import cut, provenance, versions
-from memoranda.store import jobs
-from memoranda.store.jobs import RELEASE_JOB
+from memoranda.store import retries
+from memoranda.store.retries import RELEASE_JOB
 from memoranda.store.rows import fetch_ids
 from memoranda.store.transaction import Writing
 from memoranda.text.json import compact_json
@@ -227,7 +227,7 @@ def failing(talk: Any, monkeypatch: pytest.MonkeyPatch, times: int = 1_000) -> l
             raise RuntimeError("the disk is full")
         return await real(run)
 
-    monkeypatch.setattr(jobs, "backoff", lambda attempt: 0.01)
+    monkeypatch.setattr(retries, "backoff", lambda attempt: 0.01)
     monkeypatch.setattr(provenance, "MARKS", 3)
     monkeypatch.setitem(talk.core.jobs.handlers, RELEASE_JOB, release)
     return left

@@ -10,7 +10,8 @@ import pytest
 
 from memoranda.errors import Conflict, IndexUnavailable, InvalidInput, NotFound
 from memoranda.facts import provenance, reconciling
-from memoranda.store.jobs import RELEASE_JOB, Run
+from memoranda.store.jobs import Run
+from memoranda.store.retries import RELEASE_JOB
 from memoranda.store.rows import fetch_ids
 from memoranda.store.transaction import Writing
 from memoranda.text.instructions import TAG

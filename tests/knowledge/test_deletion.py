@@ -16,7 +16,7 @@ from memoranda.errors import NotFound
 from memoranda.knowledge import pipeline
 from memoranda.knowledge.removal import REMOVE_JOB, hide
 from memoranda.knowledge.values import NewStoreFile
-from memoranda.store import jobs
+from memoranda.store import jobs, retries
 from memoranda.text.splitting import Chunking
 from memoranda.types import Subject
 from support.waiting import until
@@ -32,7 +32,7 @@ TABLES = {
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "backoff", lambda attempt: 0.01)
+    monkeypatch.setattr(retries, "backoff", lambda attempt: 0.01)
 
 
 def text_of(number: int = 0) -> str:

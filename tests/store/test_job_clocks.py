@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from memoranda.clock import now_micros
-from memoranda.store.jobs import FURTHEST, MOST_DEATHS, SECOND, Run
+from memoranda.store.jobs import FURTHEST, SECOND, Run
+from memoranda.store.retries import MOST_DEATHS
 
 TENANT = "default"
 

@@ -13,7 +13,9 @@ from memoranda.concurrency.threads import Threads
 from memoranda.errors import Conflict, InvalidInput, NotFound
 from memoranda.storage.sql.base import Connection
 from memoranda.store import jobs as module
-from memoranda.store.jobs import RELEASE_JOB, Jobs, Postponed, Run, backoff
+from memoranda.store import retries
+from memoranda.store.jobs import Jobs, Postponed, Run
+from memoranda.store.retries import RELEASE_JOB, backoff
 from memoranda.store.workers import Workers
 from support.waiting import until_async
 
@@ -37,7 +39,7 @@ def run(work) -> None:
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "backoff", lambda attempt: 0.01)
+    monkeypatch.setattr(retries, "backoff", lambda attempt: 0.01)
 
 
 @pytest.mark.rows_in("sqlite")

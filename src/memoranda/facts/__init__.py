@@ -20,7 +20,8 @@ from memoranda.filters import all_of
 from memoranda.sessions.values import EXTRACT_JOB
 from memoranda.store.access import selection_filter
 from memoranda.store.core import Core
-from memoranda.store.jobs import MEMORY_LANE, RELEASE_JOB, Postponed, Run
+from memoranda.store.jobs import MEMORY_LANE, Postponed, Run
+from memoranda.store.retries import RELEASE_JOB
 from memoranda.types import Selection, Subject
 
 __all__ = [

@@ -24,8 +24,8 @@ from memoranda.store.access import must_be_admin, must_write, scopes_filter, sel
 from memoranda.store.core import Core
 from memoranda.store.forget_preview import Preview
 from memoranda.store.forgetting import Aim, Erasure, aim_of
-from memoranda.store.jobs import RELEASE_JOB
 from memoranda.store.paging import check_limit, check_page, leave_place
+from memoranda.store.retries import RELEASE_JOB
 from memoranda.store.rows import home_of, to_memory
 from memoranda.store.transaction import Writing
 from memoranda.store.validation import Draft, check_texts
@@ -139,7 +139,7 @@ class Memories:
 
     async def _check_replaced(self, drafts: Sequence[Draft]) -> None:
         """Check that facts replace facts of their own user or place that the subject sees, and no standing
-        instructions: whoever writes a fact may be a model that obeys a document."""
+        instructions: the writer of a fact may be a model that obeys a document."""
         wanted = {id_ for draft in drafts for id_ in draft.replaces}
         rows = await self._core.visible_rows(self.subject, sorted(wanted)) if wanted else {}
         for draft in drafts:

@@ -36,8 +36,8 @@ from memoranda.sessions.values import (
 from memoranda.storage.sql.base import Connection
 from memoranda.store.access import must_write, sees_all
 from memoranda.store.core import Core
-from memoranda.store.jobs import RELEASE_JOB
 from memoranda.store.paging import check_page
+from memoranda.store.retries import RELEASE_JOB
 from memoranda.store.steps import ROWS
 from memoranda.store.transaction import Writing
 from memoranda.store.validation import check_text, time_of

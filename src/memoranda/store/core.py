@@ -24,7 +24,8 @@ from memoranda.store.forget_preview import Derived
 from memoranda.store.forgetting import Eraser
 from memoranda.store.ingest import Ingest
 from memoranda.store.integrity import check_file
-from memoranda.store.jobs import RELEASE_JOB, Jobs
+from memoranda.store.jobs import Jobs
+from memoranda.store.retries import RELEASE_JOB
 from memoranda.store.retrieval.search import Recall
 from memoranda.store.rows import Record, attributes
 from memoranda.store.store import Store

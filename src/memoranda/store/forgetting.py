@@ -28,8 +28,9 @@ from memoranda.store.access import (
     selection_filter,
     visible_to,
 )
-from memoranda.store.jobs import RELEASE_JOB, Jobs
+from memoranda.store.jobs import Jobs
 from memoranda.store.origins import is_reference
+from memoranda.store.retries import RELEASE_JOB
 from memoranda.store.rows import Record, attributes
 from memoranda.store.steps import ROWS
 from memoranda.store.store import Store

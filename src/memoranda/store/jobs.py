@@ -11,7 +11,6 @@ import contextlib
 import itertools
 import json
 import logging
-import random
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
@@ -20,9 +19,10 @@ import msgspec
 
 from memoranda.clock import moment, now_micros
 from memoranda.concurrency.threads import Threads
-from memoranda.errors import Conflict, InvalidInput, MemorandaError, NotFound, SpendingLimit, StorageError
+from memoranda.errors import Conflict, NotFound, SpendingLimit, StorageError
 from memoranda.storage.sql.base import Connection, Database, Row
 from memoranda.store.ids import nameable
+from memoranda.store.retries import check_cancel, check_deaths, check_retry, retry_delay
 from memoranda.text.json import compact_json
 from memoranda.types import Job
 
@@ -37,16 +37,12 @@ DROPPED = 100
 COLUMNS = (
     "tenant_id", "id", "seq", "kind", "lane", "state", "payload", "run_at", "created_at", "updated_at",
 )  # fmt: skip
-RELEASE_JOB = "memories.release"
-"""Continues the updates that follow from deleted sources of memories, where they do not fit in one transaction. The
-job completes a deletion: it cannot be cancelled, and is retried until it succeeds."""
 REMODEL_JOB = "memories.remodel"
 REMODEL_KEY = "remodel"
 """The deduplication key of the job that changes the model: one at a time."""
 DEFAULT_LANE, FILES_LANE, AGENT_LANE, MEMORY_LANE = 0, 1, 2, 3
 """Jobs wait only for jobs of the same lane: a thousand files never delay maintenance, which is in the default lane."""
 CANCELLED = "the job was cancelled"
-AGAIN = "create the response or move the index again"
 GIVEN_UP = ("failed", "cancelled")
 """The states of a job whose ending is called."""
 
@@ -66,14 +62,6 @@ class Postponed(Exception):
 
 class LeaseLost(Exception):
     """Another worker has claimed the job, because the lease expired. Stop at once, report nothing."""
-
-
-MOST_DEATHS = 20
-"""How often the process of a job may die while it runs: restarts condemn no job, one that kills each process ends."""
-
-
-class GaveUp(MemorandaError):
-    """A job that is not tried again, whatever its attempts."""
 
 
 class Run(msgspec.Struct):
@@ -151,7 +139,7 @@ class Jobs:
         """Called by kind of job, in the same transaction, when a failed job is retried, with its tenant and payload;
         returns the new payload, or None if what the job is about is gone."""
         self.asked_again: set[str] = set()
-        """The kinds that are not retried, but asked for again; what such a job was told is not kept."""
+        """The kinds that are not retried, but asked for again; the payload of such a job is not kept."""
         self.owner = secrets.token_hex(8)
         self._leases = itertools.count(1)
         self.waking = {lane: asyncio.Event() for lane in (DEFAULT_LANE, FILES_LANE, AGENT_LANE, MEMORY_LANE)}
@@ -283,10 +271,7 @@ class Jobs:
             Conflict: the job completes a deletion.
         """
         job = await self.get(tenant, id_)
-        if job.kind == RELEASE_JOB:
-            raise Conflict(
-                f"job {id_!r} deletes what was made of deleted memories; it is not cancelled half way"
-            )
+        check_cancel(job)
         await self._write(lambda c: self.stop_one(c, tenant, id_), tenant)
         self.wake_all()  # the ending may have queued a job
         return await self.get(tenant, id_)
@@ -299,10 +284,7 @@ class Jobs:
             Conflict: it has not failed, the same work is queued already, or its kind is asked for again.
         """
         job = await self.get(tenant, id_)
-        if job.state != "failed":
-            raise Conflict(f"job {id_!r} is {job.state}; only a failed job can be retried")
-        if job.kind in self.asked_again:
-            raise Conflict(f"job {id_!r} is not retried; {AGAIN}")
+        check_retry(job, self.asked_again)
 
         def work(c: Connection) -> None:
             row = c.one("told_job", [tenant, id_])
@@ -473,8 +455,7 @@ class Jobs:
             beat.cancel()
 
     async def _handler(self, run: Run) -> dict[str, Any] | None:
-        if run.deaths > MOST_DEATHS and run.kind != RELEASE_JOB:
-            raise GaveUp(f"its process has died {run.deaths} times while it ran")
+        check_deaths(run.kind, run.deaths)
         handler = self.handlers.get(run.kind)
         if handler is None:
             raise NotFound(f"no handler for jobs of kind {run.kind!r} in this version")
@@ -506,12 +487,11 @@ class Jobs:
 
     async def _failed(self, run: Run, exc: Exception) -> None:
         error = f"{type(exc).__name__}: {exc}"
-        final = run.attempts >= self.max_attempts or isinstance(exc, InvalidInput | Conflict | GaveUp)
-        if final and run.kind != RELEASE_JOB:
+        delay = retry_delay(run.kind, run.attempts, exc, self.max_attempts)
+        if delay is None:
             log.error("job failed", extra=_about(run) | {"error": type(exc).__name__})
             await self._end(run, "failed", error, None)
             return
-        delay = backoff(run.attempts)
         log.warning(
             "job retried", extra=_about(run) | {"error": type(exc).__name__, "again_in": round(delay, 1)}
         )
@@ -575,12 +555,6 @@ class Jobs:
 def _about(run: Run) -> dict[str, Any]:
     """Return the fields of a log record about a job; the error is in the job's row."""
     return {"tenant": run.tenant, "job": run.id, "kind": run.kind, "attempt": run.attempts}
-
-
-def backoff(attempt: int, *, base: float = 1.0, most: float = 300.0) -> float:
-    """Return the seconds to wait after the `attempt`-th failure: base x 2^(attempt-1), at most `most`, +-20 % of
-    jitter."""
-    return float(min(most, base * 2 ** min(attempt - 1, 30)) * random.uniform(0.8, 1.2))
 
 
 def _job(row: Row) -> Job:

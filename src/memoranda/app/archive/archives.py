@@ -17,7 +17,7 @@ from memoranda.sessions.joining import JOIN_JOB
 from memoranda.storage.data_lock import refuse_live_database
 from memoranda.store.access import must_be_admin
 from memoranda.store.core import Core
-from memoranda.store.jobs import RELEASE_JOB
+from memoranda.store.retries import RELEASE_JOB
 from memoranda.store.validation import check_name
 from memoranda.types import Subject
 
