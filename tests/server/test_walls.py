@@ -20,7 +20,7 @@ from support.waiting import until_no_job_is_due
 
 PAIRS = 100
 IDS = ("kettle", "car/1", "ü")
-UNKNOWN = "nobody-has-this"
+UNKNOWN = "unknown-id"
 WORDS = ("the kettle is green", "the car is red", "the kettle is loud", "a green car")
 """Their lengths are nearly the same: the mean length of a text is what tenants share in the words' scores."""
 
@@ -190,12 +190,14 @@ KNOWN: dict[str, Callable[[dict[str, str]], list[dict[str, Any]]]] = {
     f"POST {STORE}/file_batches/{{batch_id}}/cancel": lambda ids: [{}],
     f"GET {STORE}/file_batches/{{batch_id}}/files": lambda ids: [{}],
     "POST /v1/responses": lambda ids: [
-        {"json": {"input": "what?", **some}} for some in told(ids)
+        {"json": {"input": "what?", **some}} for some in requests_naming(ids)
     ] + [{"json": {"input": [{"type": "item_reference", "id": ids["said_id"]}]}}],
     "GET /v1/responses": lambda ids: [
         {}, {"params": {"after": ids["response_id"]}}, {"params": {"before": ids["response_id"]}},
     ],
-    "POST /v1/responses/input_tokens": lambda ids: [{"json": {"input": "what?", **some}} for some in told(ids)],
+    "POST /v1/responses/input_tokens": lambda ids: [
+        {"json": {"input": "what?", **some}} for some in requests_naming(ids)
+    ],
     "POST /v1/chat/completions": lambda ids: [
         {"json": {"messages": [{"role": "user", "content": "what?"}], **some}}
         for some in (
@@ -339,8 +341,8 @@ KNOWN: dict[str, Callable[[dict[str, str]], list[dict[str, Any]]]] = {
 """What to ask of a route about another tenant's files and stores, whose ids are made here."""
 
 
-def told(ids: dict[str, str]) -> list[dict[str, Any]]:
-    """Requests for a response that would tell of another tenant's things, if any could."""
+def requests_naming(ids: dict[str, str]) -> list[dict[str, Any]]:
+    """Requests for a response that name rows of another tenant."""
     file = [{"role": "user", "content": [{"type": "input_file", "file_id": ids["file_id"]}]}]
     return [
         {"previous_response_id": ids["response_id"]},
@@ -452,7 +454,7 @@ def exported(house: Any, key: str) -> bytes:
 @given(mine=rows, theirs=rows, id_=st.sampled_from(IDS), data=st.data())
 def test_tenants_never_see_each_other(tenants: Any, mine: Any, theirs: Any, id_: str, data: Any) -> None:
     """`a` and `c` hold the same; beside `a` lives `b`, with its own under the same ids. On every route, in any
-    order, `a` hears what `c` hears, never a word of `b`'s, and `b` stays as it was."""
+    order, `a` gets the answers that `c` gets, never a word of `b`'s, and `b` stays as it was."""
     house, numbers = tenants
     n = next(numbers)
     a, b, c = (f"key-{side}{n}" for side in "abc")
@@ -508,12 +510,12 @@ def known(house: Any, key: str, ids: dict[str, str]) -> list[Any]:
     paths += [f"{ASK}/{kind}" for kind in ("documents", "logs")]
     paths += [f"{ASK}/sessions/{ids['ask_session_id']}"]
     paths += ["/v1/admin/switches", f"/v1/channels/{ids['channel_id']}/switches"]
-    held = [house.request("GET", path, key=key).json() for path in paths]
-    return [*held, house.request("GET", f"/v1/files/{ids['file_id']}/content", key=key).content]
+    answers = [house.request("GET", path, key=key).json() for path in paths]
+    return [*answers, house.request("GET", f"/v1/files/{ids['file_id']}/content", key=key).content]
 
 
-def heard_about(house: Any, key: str, route: Any, ids: dict[str, str], names: dict[str, str]) -> list[Any]:
-    """The answers to whoever has the key, about these ids; `names` renames what they are called."""
+def answers_about(house: Any, key: str, route: Any, ids: dict[str, str], names: dict[str, str]) -> list[Any]:
+    """The answers to requests with the key about these ids; `names` renames the ids in them."""
     until_no_job_is_due(house.memoranda.core)
     path = route.path
     for name in route.parameters:
@@ -524,8 +526,8 @@ def heard_about(house: Any, key: str, route: Any, ids: dict[str, str], names: di
 
 
 def test_what_a_tenant_knows_is_its_own(tenants: Any) -> None:
-    """Whatever is asked about `b`'s files and stores, in `a`'s own store or not, `a` hears what it hears about ids
-    that nobody has, and `b` stays as it was."""
+    """Whatever is asked about `b`'s files and stores, in `a`'s own store or not, `a` gets the same answers as about
+    unknown ids, and `b` stays as it was."""
     house, numbers = tenants
     n = next(numbers)
     a, b = f"key-a{n}", f"key-b{n}"
@@ -535,10 +537,10 @@ def test_what_a_tenant_knows_is_its_own(tenants: Any) -> None:
     assert house.request("POST", switched, key=b, json={"extraction": True}).status_code == 200
     answer = house.request("GET", f"/v1/responses/{theirs['response_id']}", key=b).json()
     theirs["said_id"] = answer["output"][0]["id"]
-    unknown = {held: f"{name}-nope" for name, held in theirs.items()}  # an id may have two names
-    nobodys = {name: unknown[held] for name, held in theirs.items()}
+    unknown = {id_: f"{name}-nope" for name, id_ in theirs.items()}  # an id may have two names
+    unknown_ids = {name: unknown[id_] for name, id_ in theirs.items()}
     longest = sorted(theirs.items(), key=lambda item: -len(item[1]))  # the tenant's name may be in an id
-    names = {held: nobodys[name] for name, held in longest}
+    names = {id_: unknown_ids[name] for name, id_ in longest}
     before = known(house, b, theirs)
     for route in (route for route in ROUTES if route.name in KNOWN):
         stores = (
@@ -547,8 +549,8 @@ def test_what_a_tenant_knows_is_its_own(tenants: Any) -> None:
         if f"{TALK}/items" in route.path and route.method != "POST":
             stores = [{}, {"conversation_id": own["conversation_id"]}]
         for store in stores:
-            told = heard_about(house, a, route, {**theirs, **store}, names)
-            assert told == heard_about(house, a, route, {**nobodys, **store}, names), route.name
+            answers = answers_about(house, a, route, {**theirs, **store}, names)
+            assert answers == answers_about(house, a, route, {**unknown_ids, **store}, names), route.name
     attach = {"json": {"file_id": theirs["file_id"]}}
     assert (
         house.request("POST", f"/v1/vector_stores/{own['store_id']}/files", key=a, **attach).status_code
@@ -561,7 +563,7 @@ DIFY = {"top_k": 2, "score_threshold": 0.0}
 
 
 def of_body(ids: dict[str, str]) -> list[tuple[str, dict[str, Any]]]:
-    """Requests that name in their body what somebody has."""
+    """Requests with ids of another user in their body."""
     return [
         ("/v1/context", {"query": "green kettle", "stores": [ids["store_id"]]}),
         ("/v1/context", {"query": "green kettle", "session_id": ids["session_id"]}),
@@ -576,8 +578,8 @@ def of_body(ids: dict[str, str]) -> list[tuple[str, dict[str, Any]]]:
 
 
 def test_what_a_user_knows_is_its_own(opened: Any) -> None:
-    """Whatever a user asks about what a colleague has, it hears what it hears about ids that nobody has. Agents are for
-    the whole tenant, and whoever chooses an id of a message or session that is taken is refused."""
+    """A user gets the same answers about ids of a colleague as about unknown ids. Agents are for the whole tenant, and
+    an id of a message or session that is taken is refused."""
     house = opened(keys=[{"name": u, "user": u, "role": "member", "key": f"key-{u}"} for u in "ab"])
     own, theirs = (
         house.stock("the kettle is green", key="key-a"),
@@ -586,26 +588,32 @@ def test_what_a_user_knows_is_its_own(opened: Any) -> None:
     answer = house.request("GET", f"/v1/responses/{theirs['response_id']}", key="key-b").json()
     theirs |= {
         "said_id": answer["output"][0]["id"],
-        "agent_id": "nobodys",
+        "agent_id": "unknown_ids",
         "tenant": "b-s",
         "channel_id": "room-b",
     }
-    nobodys = {name: f"{name}-nope" for name in theirs}
-    names = {id_: nobodys[name] for name, id_ in theirs.items()}
+    unknown_ids = {name: f"{name}-nope" for name in theirs}
+    names = {id_: unknown_ids[name] for name, id_ in theirs.items()}
     chosen = ("POST /v1/messages", f"POST {HEARD}/messages")
     for route in (route for route in ROUTES if route.name in KNOWN and route.name not in chosen):
         inside = f"{STORE}/" in route.path and route.form is None
         for store in [{}, {"store_id": own["store_id"]}] if inside else [{}]:
-            told = heard_about(house, "key-a", route, {**theirs, **store}, names)
-            assert told == heard_about(house, "key-a", route, {**nobodys, **store}, names), route.name
+            answers = answers_about(house, "key-a", route, {**theirs, **store}, names)
+            assert answers == answers_about(house, "key-a", route, {**unknown_ids, **store}, names), (
+                route.name
+            )
     for route in (route for route in ROUTES if route.name in CASES and route.parameters == ("id",)):
         for id_ in (theirs["memory_id"], theirs["message_id"]):
-            told, none = ([said(ask(house, "key-a", route, i, what), {i: UNKNOWN}) for what in CASES[route.name](i)]
-                          for i in (id_, UNKNOWN))  # fmt: skip
-            assert told == none, route.name
-    for (path, body), (_, other) in zip(of_body(theirs), of_body(nobodys), strict=True):
-        told, none = (said(house.request("POST", path, key="key-a", json=b), names) for b in (body, other))
-        assert told == none, path
+            answers, expected = (
+                [said(ask(house, "key-a", route, i, what), {i: UNKNOWN}) for what in CASES[route.name](i)]
+                for i in (id_, UNKNOWN)
+            )
+            assert answers == expected, route.name
+    for (path, body), (_, other) in zip(of_body(theirs), of_body(unknown_ids), strict=True):
+        answers, expected = (
+            said(house.request("POST", path, key="key-a", json=b), names) for b in (body, other)
+        )
+        assert answers == expected, path
 
 
 @pytest.mark.parametrize("taken", ["own", "theirs"])

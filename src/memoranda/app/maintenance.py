@@ -67,7 +67,7 @@ class Upkeep:
         store = self.core.store
         while self._open:
             await asyncio.sleep(COMPARE_SECONDS * random.uniform(0.8, 1.2))
-            with contextlib.suppress(MemorandaError):  # the rows are away: whoever needs them says so
+            with contextlib.suppress(MemorandaError):  # the rows are unavailable: what needs them reports it
                 tenants = await self.core.threads.run(store.db.read, lambda c: c.all("tenants"))
                 if tenants:
                     tenant = str(random.choice(tenants)[0])

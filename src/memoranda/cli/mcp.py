@@ -92,8 +92,8 @@ def _write(message: bytes) -> None:
 
 
 def _lines() -> asyncio.Queue[bytes]:
-    """The lines of standard input, and b"" at its end or when the process is told to end. A thread reads them, which
-    a process may end without."""
+    """The lines of standard input, and b"" at its end or when the process gets a signal to end. A thread reads them,
+    which a process may end without."""
     loop = asyncio.get_running_loop()
     queue: asyncio.Queue[bytes] = asyncio.Queue()
 

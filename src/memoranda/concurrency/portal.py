@@ -22,7 +22,7 @@ class Portal:
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._taking = threading.Lock()
-        """Held while a call is put on the loop. No call is put there once `close` has begun."""
+        """Locked while a call is put on the loop. No call is put there once `close` has begun."""
         self._closed = False
         self._process = os.getpid()
         self._thread = threading.Thread(target=self._loop.run_forever, name="memoranda-loop", daemon=True)

@@ -392,9 +392,9 @@ class Extraction:
         facts = fetch_ids(w.c, w.tenant, sorted(used - there.keys()))
         if used - there.keys() - facts.keys():
             raise Moved
-        told = {fact.row.id: fact.row.content for fact in known}
+        shown = {fact.row.id: fact.row.content for fact in known}
         if any(read[id_].content != row.content for id_, row in there.items()) or any(
-            told[id_] != row.content for id_, row in facts.items()
+            shown[id_] != row.content for id_, row in facts.items()
         ):
             raise Moved
         if any(has_words_of_deleted(plan.draft, batch.messages, there) for plan in plans):

@@ -33,7 +33,7 @@ STEP = 500
 
 
 class Swept(msgspec.Struct, kw_only=True):
-    """Facts that were archived: those that nobody used for too long, and the least valuable of too many."""
+    """Facts that were archived: those that were not used for too long, and the least valuable of too many."""
 
     unused: int = 0
     over: int = 0

@@ -253,8 +253,8 @@ def _field(annotation: Any, forms: Any) -> str:
         name = name or _of_field(raw.FPDFAnnot_GetFormFieldName, annotation, forms)
         box = "[ ]" if _value(annotation, b"AS") in ("", "Off") else "[x]"
         value = _of_field(raw.FPDFAnnot_GetFormFieldExportValue, annotation, forms)
-        told = f": {value}" if value and kind == raw.FPDF_FORMFIELD_RADIOBUTTON else ""
-        return f"{box} {name}{told}"
+        suffix = f": {value}" if value and kind == raw.FPDF_FORMFIELD_RADIOBUTTON else ""
+        return f"{box} {name}{suffix}"
     if kind in _CHOICES:
         value = _of_field(raw.FPDFAnnot_GetFormFieldValue, annotation, forms)
         name = name or _of_field(raw.FPDFAnnot_GetFormFieldName, annotation, forms)

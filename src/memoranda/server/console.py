@@ -43,7 +43,7 @@ log = logging.getLogger("memoranda.http")
 
 
 class Login(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """The key of whoever signs in."""
+    """The key of the user who signs in."""
 
     key: Annotated[str, Meta(min_length=1, max_length=4_096)]
 

@@ -1,4 +1,4 @@
-"""Streaming multipart forms with a file: the file is passed on in pieces and never held in memory as a whole."""
+"""Streaming multipart forms with a file: the file is passed on in pieces and never in memory as a whole."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from memoranda.server.telemetry import Telemetry
 log = logging.getLogger("memoranda.http")
 REQUEST_ID = "x-request-id"
 SAFE = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
-"""Headers of an answer that has none of its own: browsers do not guess its type, and nobody on the way keeps it."""
+"""Headers of an answer that has none of its own: browsers do not guess its type, and no proxy caches it."""
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 BEGINNINGS = frozenset(("http.response.start", "websocket.accept", "websocket.http.response.start"))
 _PLAIN = re.compile(r"[\w.-]{1,64}")

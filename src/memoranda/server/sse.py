@@ -105,7 +105,7 @@ class Live:
         self.ending = asyncio.Event()
         """Set once the server shuts down: open connections must not start new work, and those that wait end."""
         self.replaying = asyncio.Semaphore(1)
-        """Held by the stream that encodes many events."""
+        """Locked by the stream that encodes many events."""
         self._stops: dict[object, Callable[[], object]] = {}
         self._none = asyncio.Event()
         self._none.set()

@@ -50,7 +50,7 @@ def label_of(speaker: str | None, user_id: str | None, role: str) -> str:
 class NewMessage(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Something that was said. `role` is `user`, `assistant`, `tool`, ...; `speaker` is the name of who said it, where
     there is one. With `id`, or with `occurred_at` (when it was said; left out: now), sending it again changes
-    nothing. `user_id` is whose it is: left out the caller's, None nobody's."""
+    nothing. `user_id` is whose it is: left out the caller's, None without a user."""
 
     content: Content
     role: Id = "user"

@@ -24,13 +24,13 @@ MADE = frozenset({"summary", "session_summary", "rollup", "qa_turn"})
 CLASSES: tuple[Origin, ...] = ("tool", "document", "import")
 """The classes that are stored where a role does not say them."""
 _REFERENCES = ("user:", "key:", "tool:", "import:", "file-", "file_", "resp_")
-NOBODY = Through()
+DIRECT = Through()
 
 
 def stamped(metadata: str, subject: Subject, user_id: str | None) -> str:
     """Return metadata (JSON) with who writes it: the subject's user unless it is the row's own, its key, and what
     writes for it."""
-    through = subject.through or NOBODY
+    through = subject.through or DIRECT
     by = [] if subject.user_id in (None, user_id) else [f"user:{subject.user_id}"]
     by += [] if subject.key is None else [f"key:{subject.key}"]
     return with_origin(metadata, through.origin, [*by, *through.by], through.read)

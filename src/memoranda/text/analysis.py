@@ -60,8 +60,8 @@ _PLAIN = TextAnalyzerBuilder(Tokenizer.whitespace()).filter(Filter.ascii_fold())
 
 
 class Analyzed(NamedTuple):
-    """The words of a text in lower case, without stop words; its language, "" if nothing tells; its names of code; its
-    runs of characters without spaces."""
+    """The words of a text in lower case, without stop words; its language, "" if unknown; its names of code; its runs
+    of characters without spaces."""
 
     words: list[str]
     language: str

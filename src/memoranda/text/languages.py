@@ -72,10 +72,10 @@ def _languages_by_word() -> Mapping[str, tuple[Sequence[str], float]]:
 
 
 def language_of(words: Sequence[str], among: Collection[str] | None = None) -> str:
-    """Return the code of the language of a text with these words, in lower case; "" if nothing tells. `among` are the
+    """Return the code of the language of a text with these words, in lower case; "" if it is not known. `among` are the
     languages that it can be in; None: all.
 
-    Each stop word counts as much as few languages have it. A single one tells English alone: "dog" is Danish, too.
+    Each stop word counts as much as few languages have it. A single one names English only: "dog" is Danish, too.
     """
     some = words[:LOOKED_AT]
     by_word, weights, counts = _languages_by_word(), dict[str, float](), dict[str, int]()

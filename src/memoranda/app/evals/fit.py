@@ -99,7 +99,7 @@ def fitted(style: str, asked: Sequence[Example], overall: frozenset[str] | None)
         / scale
     )
     if solved[0] <= 0:
-        raise ValueError("the fused score tells nothing here: the labels do not go with these texts")
+        raise ValueError("the fused score says nothing here: the labels do not go with these texts")
     return Weights(
         style,
         {name: round(float(value), 4) for name, value in zip(FEATURES, solved[1:] / solved[0], strict=True)},

@@ -113,7 +113,7 @@ def fit_command(
     dump: DumpOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Fit the weights of the second stage on labelled questions. The table tells how they do on conversations they were
+    """Fit the weights of the second stage on labelled questions. The table shows how they do on conversations they were
     not fitted on, one left out after the other; what `--out` gets is fitted on all."""
     dataset = limited(locomo.read(file), limit)
     with shown_progress() as progress:

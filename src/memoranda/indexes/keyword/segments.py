@@ -219,7 +219,7 @@ class Segments:
             self._reload()
             sync_folder(self._path)
             if self._dirty():
-                raise ValueError("deleted documents are still held; compact again")
+                raise ValueError("deleted documents are still in the index; compact again")
 
     def leftovers(self) -> list[str]:
         """Return the files of removed segments; a running search keeps them until it ends."""

@@ -48,7 +48,7 @@ class FileWriter(BlobWriter):
         try:
             with file_errors(path.parent, "writing into"):
                 make_folder(path.parent)
-                self._file = open(self._part, "xb", buffering=0, opener=_private)  # noqa: SIM115 - held open
+                self._file = open(self._part, "xb", buffering=0, opener=_private)  # noqa: SIM115 - stays open
         except StorageError as exc:
             if isinstance(exc.__cause__, FileExistsError):
                 raise Conflict(f"{path.name} is being written already") from exc
