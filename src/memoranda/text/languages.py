@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -106,6 +106,10 @@ def _stemmer(language: str) -> TextAnalyzer:
     return TextAnalyzerBuilder(Tokenizer.whitespace()).filter(Filter.stemmer(STEMMERS[language])).build()
 
 
-def stems(words: Iterable[str], language: str) -> list[str]:
-    """Return the stem of each word, which are in lower case and without spaces; the words if there is no stemmer."""
-    return list(words) if language not in STEMMERS else _stemmer(language).analyze(" ".join(words))
+def stems(words: Sequence[str], language: str) -> list[str]:
+    """Return the stem of each word, which are in lower case and without spaces; the words if there is no stemmer. A
+    word of which the stemmer leaves nothing (όταν) is its own stem."""
+    if language not in STEMMERS:
+        return list(words)
+    found = _stemmer(language).analyze(" ".join(words))
+    return [stem or word for word, stem in zip(words, found, strict=True)]
