@@ -24,6 +24,7 @@ def test_every_command_and_option_is_documented() -> None:
         "answers",
         "facts",
         "current",
+        "languages",
         "own",
     }
     for name, command in commands.items():

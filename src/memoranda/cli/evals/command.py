@@ -42,6 +42,7 @@ app.command("answers")(measures.answers_command)
 app.command("contexts")(measures.contexts_command)
 app.command("facts")(measures.facts_command)
 app.command("current")(measures.current_command)
+app.command("languages")(measures.languages_command)
 app.command("own")(own)
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, TypeVar
 import msgspec
 import typer
 
-from memoranda.app.evals import abstention, answers, contexts, current, facts, freshness, locomo
+from memoranda.app.evals import abstention, answers, contexts, current, facts, freshness, languages, locomo
 from memoranda.app.evals.observed import Derived
 from memoranda.cli.evals.options import (
     DataOption,
@@ -28,6 +28,7 @@ from memoranda.cli.evals.terminal import (
     show_current,
     show_facts,
     show_freshness,
+    show_languages,
     shown_progress,
 )
 from memoranda.errors import InvalidInput
@@ -176,6 +177,29 @@ def current_command(
             current.measure(path, cases, embedder=embedder, budget=budget, progress=progress)
         )
     _print(result, show_current, json)
+
+
+def languages_command(
+    file: Annotated[
+        Path | None, typer.Argument(help="A YAML file like the bundled one; without, the bundled set.")
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--language", metavar="CODE", help="Only this language; may be repeated."),
+    ] = None,
+    held_out: Annotated[
+        bool, typer.Option("--held-out", help="Only languages that no weights are fitted on.")
+    ] = False,
+    embedder: EmbedderOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Measure in each language whether a search finds what was said, and how often evidence is strong for what was
+    not."""
+    path = languages.BUNDLED if file is None else file
+    chosen = languages.read(path, only=only or (), held_out=held_out)
+    with shown_progress() as progress:
+        result = asyncio.run(languages.measure(path, chosen, embedder=embedder, progress=progress))
+    _print(result, show_languages, json)
 
 
 def _print(result: T, show: Callable[[T], None], json: bool) -> None:

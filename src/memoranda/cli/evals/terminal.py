@@ -18,6 +18,7 @@ from memoranda.app.evals.current import CurrentReport
 from memoranda.app.evals.dataset import Dataset
 from memoranda.app.evals.facts import FactReport
 from memoranda.app.evals.freshness import Freshness
+from memoranda.app.evals.languages import LanguageReport
 from memoranda.app.evals.run import Progress, Run, Written
 
 PLAIN_WIDTH = 200
@@ -140,6 +141,22 @@ def show_current(result: CurrentReport) -> None:
     for case in result.cases:
         for line in case.wrong:
             console.print(f"{case.case}, {line}", markup=False, highlight=False)
+
+
+def show_languages(result: LanguageReport) -> None:
+    """Print how a search does in each language, and in each half of them."""
+    table = Table(title=f"{result.dataset}, {result.model}", title_justify="left")
+    columns = ("half", "questions", "R@1", "R@5", "strong", "score", "never said", "strong", "score")
+    for column in ("language", *columns):
+        table.add_column(column, justify="left" if column in ("language", "half") else "right")
+    for rows in (result.languages, result.halves):
+        for row in rows:
+            recalls = (f"{row.recall_at_1:.3f}", f"{row.recall_at_5:.3f}")
+            said = (str(row.questions), *recalls, str(row.strong), f"{row.score:.3f}")
+            never = (str(row.never), str(row.never_strong), f"{row.never_score:.3f}")
+            table.add_row(row.language, "fit" if row.fit else "held out", *said, *never)
+        table.add_section()
+    Console(width=None if Console().is_terminal else PLAIN_WIDTH).print(table)
 
 
 def show_abstention(results: Sequence[Abstention]) -> None:
