@@ -46,8 +46,9 @@ class Upkeep:
         core.store.derived.on_behind = self.behind
 
     async def begin(self) -> None:
-        """Resume pending embeddings after an outage, and start to watch a database that others write to. If the model
-        is new and has no vector yet, only log it: embedding everything is a decision."""
+        """Resume pending embeddings after an outage, make token vectors where a text has none, and start to watch a
+        database that others write to. If the model is new and has no vector yet, only log it: embedding everything is a
+        decision."""
         for tenant, count in self.core.store.pending_counts.items():
             if count and await self.core.threads.run(self.core.store.has_vectors, tenant):
                 self.schedule_embeddings(tenant)
@@ -58,6 +59,10 @@ class Upkeep:
                     count,
                     self.core.store.model,
                 )
+        if self.core.embedder.token_dim:
+            for tenant in await self.core.threads.run(self.core.store.tenants_without_tokens):
+                payload = {"tokens": True, "rows_per_second": None, "total": None}
+                self._queue(tenant, EMBED_JOB, payload, "token vectors", SOON)
         if self.core.store.db.shared:
             self._watchers.append(self.loop.create_task(self._watch()))
         self._watchers.append(self.loop.create_task(self._compare()))
@@ -146,12 +151,15 @@ class Upkeep:
         task.add_done_callback(self._tasks.discard)
 
     async def embed(self, run: Run) -> dict[str, Any]:
-        """Make the pending vectors of a tenant, or with `upto` those of all rows up to this seq again, oldest first.
-        While the embedder does not answer it waits, however long that takes."""
+        """Make the pending vectors of a tenant, or with `upto` those of all rows up to this seq again, or with `tokens`
+        those of rows without token vectors, oldest first. While the embedder does not answer it waits, however long
+        that takes."""
         total = run.total if run.total is not None else run.payload.get("total")
         store, upto, pace = self.core.store, run.payload.get("upto"), Pace(run)
 
         def read() -> list[Record]:
+            if run.payload.get("tokens"):
+                return store.rows_without_tokens(run.tenant, int(run.cursor or 0), pace.step)
             if upto is None:
                 return store.pending_rows(run.tenant, store.space, pace.step)
             return store.rows_between(run.tenant, int(run.cursor or 0), upto, pace.step)

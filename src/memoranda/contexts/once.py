@@ -7,19 +7,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from memoranda.providers.embeddings.base import Embedded, Embedder, Span, Task
+from memoranda.providers.embeddings.base import Embedded, Embedder, Task, WrappedEmbedder
 
 
-class Once(Embedder):
+class Once(WrappedEmbedder):
     """Wraps an embedder and caches its answers, also pending and failed ones. The cost of a text is reported to its
     first caller. A text that ends with `question` is embedded with `brief` appended, so that keyword search does not
     see `brief`."""
 
     def __init__(self, inner: Embedder, question: str = "", brief: str = "") -> None:
-        self.inner = inner
+        super().__init__(inner)
         self._question, self._brief = question, brief
-        self.model, self.dim, self.max_tokens = inner.model, inner.dim, inner.max_tokens
-        self.calibration, self.dense_weight, self.remote = inner.calibration, inner.dense_weight, inner.remote
         self._asked: dict[tuple[str, Task], asyncio.Task[Embedded]] = {}
 
     async def embed(self, texts: Sequence[str], task: Task = "document") -> Embedded:
@@ -32,7 +30,9 @@ class Once(Embedder):
             len(embedded), self.dim
         )
         read = sum(1 if answer.texts is None else answer.texts for answer in paid)
-        return Embedded(vectors, sum(answer.tokens for answer in paid), read)
+        of_tokens = [some for answer in embedded for some in answer.token_vectors or ()]
+        tokens = sum(answer.tokens for answer in paid)
+        return Embedded(vectors, tokens, read, of_tokens if self.token_dim else None)
 
     def _task(self, text: str, task: Task) -> asyncio.Task[Embedded]:
         if (text, task) not in self._asked:
@@ -44,9 +44,6 @@ class Once(Embedder):
         for task in self._asked.values():
             task.cancel()
         await asyncio.gather(*self._asked.values(), return_exceptions=True)
-
-    def split(self, text: str) -> list[Span]:
-        return self.inner.split(text)
 
     def close(self) -> None:
         """Do nothing: the wrapped embedder has another owner."""

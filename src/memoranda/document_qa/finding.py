@@ -108,12 +108,12 @@ async def _memories(core: Core, subject: Subject, query: str, wanted: Wanted, in
     if not wanted.memories:
         return
     began = time.perf_counter()
-    vectors, degraded = await core.ledger.questions(core.embedder, [query], subject.tenant_id)
+    embedded, degraded = await core.ledger.questions(core.embedder, [query], subject.tenant_id)
     asked = Query(query=query, limit=POOL * wanted.memories)
     targets = [Target(None, 1.0, memories_of(subject, wanted.session_id))]
-    vector = None if vectors is None else vectors[0]
+    embedding = None if embedded is None else embedded[0]
     results = await core.threads.run(
-        core.recall.find, subject.tenant_id, asked, vector, targets, wanted.min_score, core.embedder.model
+        core.recall.find, subject.tenant_id, asked, embedding, targets, wanted.min_score
     )
     into.memories = _ranked(core, results)
     into.degraded.update(degraded, results.degraded)

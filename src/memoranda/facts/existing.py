@@ -97,7 +97,7 @@ async def _vectors(core: Core, tenant: str, texts: Mapping[str, str], purpose: s
     if other := [id_ for id_ in texts if id_ not in vectors]:
         cut = [texts[id_][:QUERY_CHARS] for id_ in other]
         embedded, _ = await core.ledger.questions(core.embedder, cut, tenant, purpose)
-        vectors |= zip(other, () if embedded is None else embedded, strict=embedded is not None)
+        vectors |= {id_: made.vector for id_, made in zip(other, embedded or (), strict=embedded is not None)}
     return vectors
 
 

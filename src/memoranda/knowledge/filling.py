@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from memoranda.errors import MemorandaError
-from memoranda.providers.embeddings.base import Embedded, Embedder, Span, Task
+from memoranda.providers.embeddings.base import Embedded, Embedder, Task, WrappedEmbedder
 
 CAPACITY = 256
 """The most texts in a batch for the model, unless one file has more."""
@@ -21,22 +21,13 @@ class _Asked(msgspec.Struct):
     answer: asyncio.Future[Embedded]
 
 
-class Filling(Embedder):
+class Filling(WrappedEmbedder):
     """An embedder whose callers share batches. Answers, order and errors are those of the wrapped embedder."""
 
     def __init__(self, inner: Embedder) -> None:
-        self.inner = inner
-        self.model = inner.model
-        self.dim = inner.dim
-        self.max_tokens = inner.max_tokens
-        self.calibration = inner.calibration
-        self.dense_weight = inner.dense_weight
-        self.remote = inner.remote
+        super().__init__(inner)
         self._waiting: list[_Asked] = []
         self._running: set[asyncio.Task[None]] = set()
-
-    def split(self, text: str) -> list[Span]:
-        return self.inner.split(text)
 
     async def embed(self, texts: Sequence[str], task: Task = "document") -> Embedded:
         if task != "document" or not texts:
@@ -73,10 +64,12 @@ class Filling(Embedder):
             return
         share, at = embedded.tokens / max(1, len(embedded.vectors)), 0
         for asked in wanted:
-            vectors = embedded.vectors[at : at + len(asked.texts)]
+            own = slice(at, at + len(asked.texts))
+            of_tokens = None if embedded.token_vectors is None else embedded.token_vectors[own]
             at += len(asked.texts)
             if not asked.answer.done():
-                asked.answer.set_result(Embedded(vectors, round(share * len(vectors))))
+                tokens = round(share * len(asked.texts))
+                asked.answer.set_result(Embedded(embedded.vectors[own], tokens, token_vectors=of_tokens))
 
     async def _embedded(self, texts: Sequence[str]) -> Embedded:
         try:

@@ -178,13 +178,13 @@ class Searching:
         scopes: dict[str, tuple[list[StoreRow], Filter]],
     ) -> list[Found]:
         embedder = self._core.embedder
-        vectors, degraded = None, list[str]()
+        embedded, degraded = None, list[str]()
         if query.mode == "words":
             self._core.ledger.note(self.subject.tenant_id, SEARCH, Cost(operations=1))
         else:
             texts = [question.query for question in asked]
             tenant = self.subject.tenant_id
-            vectors, degraded = await self._core.ledger.questions(embedder, texts, tenant)
+            embedded, degraded = await self._core.ledger.questions(embedder, texts, tenant)
         threads, recall = self._core.threads, self._core.recall
 
         def find() -> list[Found]:
@@ -192,10 +192,9 @@ class Searching:
                 recall.find(
                     tenant,
                     question,
-                    None if vectors is None else vectors[i],
+                    None if embedded is None else embedded[i],
                     [Target(None, 1.0, where)],
                     query.threshold,
-                    embedder.model,
                 )
                 for tenant, (_, where) in scopes.items()
                 for i, question in enumerate(asked)

@@ -5,12 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from memoranda.clock import moment, now_micros
 from memoranda.errors import InvalidInput
-from memoranda.providers.embeddings.base import Embedder
+from memoranda.providers.embeddings.base import Embedder, QueryEmbedding
 from memoranda.store.core import Core
 from memoranda.store.retrieval.pending import NONE, Fresh, Waiting
 from memoranda.store.retrieval.query_expansion import Aid, channel_of, headed, helped
@@ -48,14 +45,13 @@ class _Search:
 
     async def run(self, asked: Query) -> SearchResult:
         core, embedder = self._core, self._core.embedder
-        (vector, degraded), waiting = await asyncio.gather(
-            self._query_vector(asked, embedder), self._waiting(asked)
+        (embedding, degraded), waiting = await asyncio.gather(
+            self._embedded(asked, embedder), self._waiting(asked)
         )
-        model = "" if asked.embedding is not None else embedder.model
-        fresh = None if vector is None else await self._fresh(waiting)
+        fresh = None if embedding is None else await self._fresh(waiting)
         ready = core.recall.ready(self._subject.tenant_id, asked.limit)
         search = core.recall.search
-        result = await core.threads.soon(ready, search, self._subject, asked, vector, model, fresh)
+        result = await core.threads.soon(ready, search, self._subject, asked, embedding, fresh)
         result.degraded += degraded
         return result
 
@@ -72,10 +68,10 @@ class _Search:
         vectors = await ingest.embed_first(self._subject.tenant_id, rows, SEARCH) if rows else {}
         return Fresh(vectors, complete=waiting.complete and len(vectors) == len(rows))
 
-    async def _query_vector(
+    async def _embedded(
         self, asked: Query, embedder: Embedder
-    ) -> tuple[NDArray[np.float32] | None, Sequence[str]]:
-        """Return the query vector and the degraded parts; no vector if none is needed or it cannot be made; see
+    ) -> tuple[QueryEmbedding | None, Sequence[str]]:
+        """Return the embedding of the query and the degraded parts; None if none is needed or it cannot be made; see
         `Ledger.questions`."""
         ledger, tenant = self._core.ledger, self._subject.tenant_id
         if asked.mode != "words" and asked.embedding is None:
@@ -83,9 +79,9 @@ class _Search:
             text = asked.query
             if enriched:
                 text = headed(text, asked.as_of or moment(now_micros()), channel_of(asked))
-            vectors, degraded = await ledger.questions(embedder, [text], tenant)
-            return (None if vectors is None else vectors[0]), degraded
+            embedded, degraded = await ledger.questions(embedder, [text], tenant)
+            return (None if embedded is None else embedded[0]), degraded
         ledger.note(tenant, SEARCH, Cost(operations=1))
         if asked.mode == "words":
             return None, ()
-        return check_vector(asked.embedding, embedder.dim, "embedding"), ()
+        return QueryEmbedding(check_vector(asked.embedding, embedder.dim, "embedding")), ()

@@ -19,6 +19,7 @@ from memoranda.errors import Conflict, InvalidInput, MemorandaError
 from memoranda.filters import Filter
 from memoranda.memories.copies import copy_of, link_copies
 from memoranda.memories.export_files import read_lines
+from memoranda.providers.embeddings.token_vectors import BITS
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.ingest import Ingest
@@ -65,12 +66,14 @@ GIVEN_ONLY = ("embedding", "replaces")
 
 
 class Vector(msgspec.Struct, kw_only=True):
-    """One window's vector: characters [start, stop) of the content, float32 little-endian in base64."""
+    """One window's vector: characters [start, stop) of the content, float32 little-endian in base64, and in base64 the
+    codes of its token vectors, if they are made."""
 
     start: Place
     stop: Place
     text_hash: Annotated[str, msgspec.Meta(max_length=256)]
     vector: str
+    tokens: str | None = None
 
 
 class Line(Memory, kw_only=True):
@@ -123,10 +126,15 @@ def encoded_vectors(c: Connection, store: Store, tenant: str, rows: list[Record]
     """Return the vectors of rows as an export has them, by seq."""
     by_seq: dict[int, list[Vector]] = {}
     seqs = compact_json([row.seq for row in rows])
-    for seq, start, stop, text_hash, data in c.all("vectors_of", [tenant, store.space, seqs]):
-        text = base64.b64encode(data).decode("ascii")
-        named = text_hash.removeprefix(GIVEN)
-        by_seq.setdefault(seq, []).append(Vector(start=start, stop=stop, text_hash=named, vector=text))
+    for seq, start, stop, text_hash, data, codes in c.all("vectors_of", [tenant, store.space, seqs]):
+        vector = Vector(
+            start=start,
+            stop=stop,
+            text_hash=text_hash.removeprefix(GIVEN),
+            vector=base64.b64encode(data).decode("ascii"),
+            tokens=None if codes is None else base64.b64encode(codes).decode("ascii"),
+        )
+        by_seq.setdefault(seq, []).append(vector)
     return by_seq
 
 
@@ -335,11 +343,14 @@ def parts_of(vectors: list[Vector] | None, header: Header, ingest: Ingest, row: 
     for item in vectors:
         try:
             values = np.frombuffer(base64.b64decode(item.vector, validate=True), dtype="<f4")
+            codes = None if item.tokens is None else base64.b64decode(item.tokens, validate=True)
         except ValueError as exc:
             raise InvalidInput("embeddings", f"must be float32 values in base64: {exc}") from exc
+        if codes and (width := ingest.embedder.token_dim // BITS) and len(codes) % width:
+            raise InvalidInput("embeddings", f"must have tokens of a multiple of {width} bytes")
         vector = check_vector(values, ingest.embedder.dim, "embeddings")
         text = row.content[item.start : item.stop]
-        parts.append(Part(item.start, item.stop, text, GIVEN + item.text_hash, vector))
+        parts.append(Part(item.start, item.stop, text, GIVEN + item.text_hash, vector, codes))
     return parts
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from memoranda.indexes.keyword.base import WordDoc
 from memoranda.indexes.vector.base import VectorBatch
 from memoranda.store.rows import Record, attributes, searched_text
+from memoranda.store.validation import Part
 from memoranda.text.hashing import digest
 
 
@@ -66,17 +68,17 @@ class Applied(msgspec.Struct):
 
 
 class Settled(msgspec.Struct):
-    """Vectors made later for a row that was written before: parts as (start, stop, text_hash, vector).
+    """Vectors made later for a row that was written before: its parts, each with a vector.
     `text_key` is the `text_key` of the row that was embedded."""
 
     seq: int
     text_key: str
-    parts: list[tuple[int, int, str, NDArray[np.float32]]]
+    parts: list[Part]
 
     @property
     def vectors(self) -> list[NDArray[np.float32]]:
         """The vectors by part."""
-        return [vector for _, _, _, vector in self.parts]
+        return [part.vector for part in self.parts if part.vector is not None]
 
 
 def text_key(row: Record) -> str:
@@ -111,7 +113,17 @@ def word_docs(rows: Iterable[Record]) -> list[WordDoc]:
     return [WordDoc(row.seq, searched_text(row), attributes(row)) for row in rows]
 
 
-def blob(vector: NDArray[np.float32] | None) -> bytearray:
+EMBEDDING = ("tenant_id", "space", "seq", "part", "start", "stop", "text_hash", "vector", "tokens")
+
+
+def embeddings(tenant: str, space: int, seq: int, parts: Sequence[Part]) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of `embeddings`, with the columns `EMBEDDING`, of a memory's parts that have a vector."""
+    for number, part in enumerate(parts):
+        if part.vector is not None:
+            place = part.start, part.stop, part.text_hash
+            yield (tenant, space, seq, number, *place, blob(part.vector), part.tokens)
+
+
+def blob(vector: NDArray[np.float32]) -> bytearray:
     """Return float32, little-endian; a bytearray, since the driver binds it faster than bytes."""
-    assert vector is not None
     return bytearray(np.ascontiguousarray(vector, dtype="<f4").data.cast("B"))

@@ -117,7 +117,9 @@ class Ingest:
         for i, vector in zip(given, vectors, strict=True):
             row = drafts[i].row
             drafts[i].model = self.embedder.model
-            drafts[i].parts = [Part(0, len(row.content), row.content, f"{GIVEN}{row.content_hash}", vector)]
+            drafts[i].parts = [
+                Part(0, len(row.content), row.content, f"{GIVEN}{row.content_hash}", vector, b"")
+            ]
 
     def _checked(
         self, values: Sequence[object], places: Sequence[int], total: int
@@ -175,16 +177,19 @@ class Ingest:
         else:
             _cut(drafts, embedder)
         parts = {part.text_hash: part for draft in drafts for part in draft.parts}
-        vectors: dict[str, NDArray[np.float32]] = {}
+        vectors: dict[str, tuple[NDArray[np.float32], bytes | None]] = {}
         if reuse:
-            vectors = await self._known(len(parts), self.store.known_vectors, tenant, parts, embedder.model)
+            known = await self._known(len(parts), self.store.known_vectors, tenant, parts, embedder.model)
+            vectors = {key: made for key, made in known.items() if made[1] or not embedder.token_dim}
         wanted = [part for text_hash, part in parts.items() if text_hash not in vectors]
         texts = [part.text for part in wanted]
         embedded = await self.ledger.embed(embedder, texts, tenant=tenant, purpose=purpose)
-        vectors |= {part.text_hash: vector for part, vector in zip(wanted, embedded.vectors, strict=True)}
+        codes = [None if tokens is None else tokens.tobytes() for tokens in embedded.tokens_of_each]
+        for part, vector, tokens in zip(wanted, embedded.vectors, codes, strict=True):
+            vectors[part.text_hash] = vector, tokens
         for entry in drafts:
             for part in entry.parts:
-                part.vector = vectors[part.text_hash]
+                part.vector, part.tokens = vectors[part.text_hash]
 
     async def update(self, subject: Subject, row: Record, change: Change) -> Record:
         """Rewrite a row; embed it again only if the embedded text changed.
@@ -282,15 +287,7 @@ class Ingest:
 
 def _settled(drafts: Sequence[Draft]) -> list[Settled]:
     return [
-        Settled(
-            draft.row.seq,
-            text_key(draft.row),
-            [
-                (part.start, part.stop, part.text_hash, part.vector)
-                for part in draft.parts
-                if part.vector is not None
-            ],
-        )
+        Settled(draft.row.seq, text_key(draft.row), [part for part in draft.parts if part.vector is not None])
         for draft in drafts
     ]
 

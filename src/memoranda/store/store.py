@@ -20,7 +20,7 @@ from memoranda.errors import DimensionMismatch
 from memoranda.indexes.keyword.base import Words
 from memoranda.indexes.vector.base import Index
 from memoranda.storage.sql.base import Connection, Database, Row
-from memoranda.store.changes import Applied, Outcome, Put, Settled, blob, text_key
+from memoranda.store.changes import Applied, Outcome, Put, Settled, embeddings, text_key
 from memoranda.store.forgotten import forgotten_rows
 from memoranda.store.index_sync import Derived, Live, Mirror
 from memoranda.store.integrity import Compared, Damage
@@ -141,6 +141,22 @@ class Store:
         """Return at most `limit` rows beyond the seq `after`, and not beyond `upto`, oldest first."""
         rows = self.db.read(lambda c: newer_than(c, tenant, 0, after, limit), tenant)
         return [row for row in rows if row.seq <= upto]
+
+    def tenants_without_tokens(self) -> list[str]:
+        """Return the tenants with vectors of the live model whose token vectors are not made yet."""
+        return [
+            str(tenant) for (tenant,) in self.db.read(lambda c: c.all("tenants_without_tokens", [self.space]))
+        ]
+
+    def rows_without_tokens(self, tenant: str, after: int, limit: int) -> list[Record]:
+        """Return at most `limit` rows beyond the seq `after` whose token vectors are not made yet, oldest first."""
+
+        def read(c: Connection) -> list[Record]:
+            seqs = [int(seq) for (seq,) in c.all("without_tokens", [tenant, self.space, after, limit])]
+            rows = fetch(c, tenant, seqs)
+            return [rows[seq] for seq in seqs if seq in rows]
+
+        return self.db.read(read, tenant)
 
     def compare_texts(self, tenant: str, *, everything: bool) -> Compared:
         """Compare the texts of a tenant with their hashes: all, or `COMPARED` in a row from a random one on."""
@@ -391,14 +407,8 @@ class Store:
                 return 0
             seqs = compact_json([item.seq for item in ready])
             c.run("drop_embeddings", [tenant, into, seqs])
-            c.many(
-                "add_embedding",
-                [
-                    (tenant, into, item.seq, number, start, stop, text_hash, blob(vector))
-                    for item in ready
-                    for number, (start, stop, text_hash, vector) in enumerate(item.parts)
-                ],
-            )
+            rows_of = [row for item in ready for row in embeddings(tenant, into, item.seq, item.parts)]
+            c.many("add_embedding", rows_of)
             count = c.run("settle_embeddings", [tenant, into, seqs])
             if into != self.space:
                 mirror = self.derived.mirror
@@ -445,14 +455,16 @@ class Store:
 
     # --- reading -----------------------------------------------------------------------------------
 
-    def known_vectors(self, tenant: str, hashes: Iterable[str], model: str) -> dict[str, NDArray[np.float32]]:
-        """Return the tenant's stored vectors of a model for texts of these hashes."""
+    def known_vectors(
+        self, tenant: str, hashes: Iterable[str], model: str
+    ) -> dict[str, tuple[NDArray[np.float32], bytes | None]]:
+        """Return the tenant's stored vectors of a model for texts of these hashes, and the codes of their tokens."""
         space = self._space(model)
         if space is None:
             return {}
         listed = compact_json(list(hashes))
         rows = self.db.read(lambda c: c.all("known_vectors", [tenant, space, listed]), tenant)
-        return {text_hash: np.frombuffer(data, dtype="<f4") for text_hash, data in rows}
+        return {text_hash: (np.frombuffer(data, dtype="<f4"), tokens) for text_hash, data, tokens in rows}
 
     def has_vectors(self, tenant: str) -> bool:
         """Return True if the tenant has vectors of the live model, or no vectors of any model."""
@@ -514,6 +526,7 @@ class Store:
         def counts(c: Connection) -> dict[str, Any]:
             kinds = c.all("stats_by_kind", [tenant])
             vectors = c.one("count_embeddings", [tenant, self.space])
+            without_tokens = c.one("count_without_tokens", [tenant, self.space])
             chunks = sum(count for kind, count, _ in kinds if kind == CHUNK)
             kinds = [row for row in kinds if row[0] != CHUNK]
             return {
@@ -522,6 +535,7 @@ class Store:
                 "by_kind": {kind: count for kind, count, _ in kinds},
                 "chunks": chunks,
                 "vectors": vectors[0] if vectors else 0,
+                "without_token_vectors": without_tokens[0] if without_tokens else 0,
                 "unembedded": sum(n for t, n in c.all("count_pending", [awaited]) if t == tenant),
                 "jobs": dict(c.all("count_jobs")),
             }

@@ -11,14 +11,13 @@ import msgspec
 from memoranda.clock import now_micros
 from memoranda.errors import Conflict, NotFound
 from memoranda.storage.sql.base import Connection
-from memoranda.store.changes import Applied, Outcome, Put, blob, placed
+from memoranda.store.changes import EMBEDDING, Applied, Outcome, Put, embeddings, placed
 from memoranda.store.forgotten import Identity, identities_of, note
 from memoranda.store.index_batches import with_vectors
 from memoranda.store.rows import Record, fetch, fetch_ids, is_same, linked_to, speaker_of
 from memoranda.store.validation import Draft
 from memoranda.text.json import compact_json
 
-EMBEDDING = ("tenant_id", "space", "seq", "part", "start", "stop", "text_hash", "vector")
 SOURCES = ("tenant_id", "source_id", "seq")
 Mark = Callable[[Record], Record]
 
@@ -141,11 +140,10 @@ class Writing:
             "embeddings",
             EMBEDDING,
             (
-                (tenant, space, row.seq, number, part.start, part.stop, part.text_hash, blob(part.vector))
+                values
                 for row, draft in zip(rows, fresh, strict=True)
                 if self._ready(draft)
-                for number, part in enumerate(draft.parts)
-                if part.vector is not None
+                for values in embeddings(tenant, space, row.seq, draft.parts)
             ),
         )
         self._link(rows)
@@ -235,14 +233,7 @@ class Writing:
             return
         if c.run("settle_embeddings", [tenant, space, compact_json([seq])]):
             applied.pending[tenant] -= 1
-        c.many(
-            "add_embedding",
-            [
-                (tenant, space, seq, number, part.start, part.stop, part.text_hash, blob(part.vector))
-                for number, part in enumerate(draft.parts)
-                if part.vector is not None
-            ],
-        )
+        c.many("add_embedding", list(embeddings(tenant, space, seq, draft.parts)))
 
     def mark(self, seqs: Iterable[int], change: Mark) -> list[Record]:
         """Change fields of rows that are not embedded: `change` may set session, tags, metadata, importance,

@@ -19,7 +19,7 @@ from memoranda.config.sections import Spending
 from memoranda.errors import EmbedderUnavailable, MemorandaError, ModelError, SpendingLimit
 from memoranda.providers.chat.base import Ask, Ended, Model, Piece, TokenUsage
 from memoranda.providers.chat.said import Meter, characters, estimated
-from memoranda.providers.embeddings.base import Embedded, Embedder, Task, Vectors
+from memoranda.providers.embeddings.base import Embedded, Embedder, QueryEmbedding, Task
 from memoranda.storage.sql.base import Connection, Database
 
 log = logging.getLogger("memoranda.usage")
@@ -172,9 +172,9 @@ class Ledger:
 
     async def questions(
         self, embedder: Embedder, texts: Sequence[str], tenant: str, purpose: str = SEARCH
-    ) -> tuple[Vectors | None, list[str]]:
-        """Return the query vectors (n, dim), at the tenant's cost, as one operation, and what degrades the search.
-        Vectors are None if the model is unavailable, or, with `spending`, if the tenant has reached its limit."""
+    ) -> tuple[list[QueryEmbedding] | None, list[str]]:
+        """Return the query embeddings (n), at the tenant's cost, as one operation, and what degrades the search. They
+        are None if the model is unavailable, or, with `spending`, if the tenant has reached its limit."""
         try:
             embedded = await self.embed(
                 embedder, texts, "query", tenant=tenant, purpose=purpose, operations=1
@@ -183,7 +183,8 @@ class Ledger:
             return None, []
         except SpendingLimit:
             return None, ["spending"]
-        return embedded.vectors, []
+        pairs = zip(embedded.vectors, embedded.tokens_of_each, strict=True)
+        return [QueryEmbedding(vector, embedder.model, tokens) for vector, tokens in pairs], []
 
     # --- limits ------------------------------------------------------------------------------------
 

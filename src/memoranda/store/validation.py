@@ -44,13 +44,15 @@ class Bounds(msgspec.Struct, frozen=True):
 
 
 class Part(msgspec.Struct):
-    """One window of a text and its vector: characters [start, stop) of the content."""
+    """One window of a text and its vector: characters [start, stop) of the content. `tokens` are the codes of its token
+    vectors; None until they are made, empty if there are none to make."""
 
     start: int
     stop: int
     text: str
     text_hash: str
     vector: NDArray[np.float32] | None = None
+    tokens: bytes | None = None
 
 
 MOST_REFS = 1_000

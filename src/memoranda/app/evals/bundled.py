@@ -14,7 +14,7 @@ from memoranda.app.evals.run import write
 from memoranda.app.memoranda import Memoranda
 from memoranda.config.sections import Config
 from memoranda.errors import InvalidInput
-from memoranda.providers.embeddings.base import Embedded, Embedder, Span, Task
+from memoranda.providers.embeddings.base import Embedded, Task, WrappedEmbedder
 from memoranda.store.core import Core
 from memoranda.types import Subject
 
@@ -60,17 +60,12 @@ async def evaluate_bundled(
     return replace(evaluation, set=name)
 
 
-class _Charged(Embedder):
+class _Charged(WrappedEmbedder):
     """The embedder of a product, at the cost of one tenant."""
 
     def __init__(self, core: Core, tenant: str) -> None:
+        super().__init__(core.embedder)
         self._ledger, self._tenant = core.ledger, tenant
-        self._inner = inner = core.embedder
-        self.model, self.dim, self.max_tokens = inner.model, inner.dim, inner.max_tokens
-        self.calibration, self.dense_weight, self.remote = inner.calibration, inner.dense_weight, inner.remote
 
     async def embed(self, texts: Sequence[str], task: Task = "document") -> Embedded:
-        return await self._ledger.embed(self._inner, texts, task, tenant=self._tenant, purpose="embeddings")
-
-    def split(self, text: str) -> list[Span]:
-        return self._inner.split(text)
+        return await self._ledger.embed(self.inner, texts, task, tenant=self._tenant, purpose="embeddings")

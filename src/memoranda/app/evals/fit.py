@@ -51,10 +51,11 @@ async def examples(
     for number, question in enumerate(dataset.questions, start=1):
         query = Query(query=question.text, scopes=question.scopes)
         where = all_of(scopes_filter(query.scopes, subject), selection_filter(query, subject, now_micros()))
-        vector = (await core.embedder.embed([query.query], "query")).vectors[0]
+        embedded, _ = await core.ledger.questions(core.embedder, [query.query], subject.tenant_id)
+        assert embedded is not None
         targets = [Target(None, 1.0, where)]
         come = await core.threads.run(
-            core.recall.find, subject.tenant_id, query, vector, targets, 0.0, core.embedder.model, how
+            core.recall.find, subject.tenant_id, query, embedded[0], targets, 0.0, how
         )
         ranked = come.ranked
         order = np.argsort(ranked.rank_before)

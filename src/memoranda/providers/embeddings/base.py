@@ -11,6 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Vectors = NDArray[np.float32]
+TokenVectors = NDArray[np.uint8] | NDArray[np.float32]
+"""Of a document, the codes of its tokens (t, token_dim / 8) uint8; of a query, its weighted token vectors
+(t, token_dim) float32. See `token_vectors`."""
 Task = Literal["document", "query"]
 
 
@@ -62,11 +65,27 @@ def centred(vectors: Vectors, center: tuple[float, ...]) -> Vectors:
 
 class Embedded(msgspec.Struct, frozen=True):
     """`vectors` (n, dim) float32, one per text, and the model tokens they cost. `texts` is how many texts the model
-    read, None for all: the others were cached."""
+    read, None for all: the others were cached. `token_vectors` (n) are those of each text, see `token_vectors`: of
+    documents their codes, of queries their weighted vectors; None from a model without them."""
 
     vectors: Vectors
     tokens: int
     texts: int | None = None
+    token_vectors: Sequence[TokenVectors] | None = None
+
+    @property
+    def tokens_of_each(self) -> Sequence[TokenVectors | None]:
+        """The token vectors of each text (n), or None for each."""
+        return [None] * len(self.vectors) if self.token_vectors is None else self.token_vectors
+
+
+class QueryEmbedding(msgspec.Struct, frozen=True):
+    """A query as `model` embedded it ("": as the caller did): its vector (dim,), and its weighted token vectors (t,
+    token_dim) if the model has them."""
+
+    vector: Vectors
+    model: str = ""
+    tokens: TokenVectors | None = None
 
 
 class Embedder(ABC):
@@ -78,6 +97,8 @@ class Embedder(ABC):
     calibration: Calibration
     remote: bool = False
     """True if the model is a provider's, which may charge for it."""
+    token_dim: int = 0
+    """The dimension of its token vectors; 0 if it has none."""
     dense_weight: float = 0.7
     """The weight of its cosines against BM25 in a fused score, 0..1, as measured on labelled questions."""
 
@@ -108,3 +129,16 @@ class Embedder(ABC):
 
     def close(self) -> None:  # noqa: B027 - most embedders have nothing to close
         """Release the model. Idempotent."""
+
+
+class WrappedEmbedder(Embedder):
+    """An embedder in front of `inner`, with its model and everything known about it."""
+
+    def __init__(self, inner: Embedder) -> None:
+        self.inner = inner
+        self.model, self.dim, self.max_tokens = inner.model, inner.dim, inner.max_tokens
+        self.calibration, self.dense_weight = inner.calibration, inner.dense_weight
+        self.remote, self.token_dim = inner.remote, inner.token_dim
+
+    def split(self, text: str) -> list[Span]:
+        return self.inner.split(text)

@@ -48,7 +48,9 @@ class ThreadedEmbedder(Embedder):
             for left in pending:
                 left.cancel()
         vectors = [np.empty((0, self.dim), np.float32), *(part.vectors for part in done)]
-        return Embedded(np.concatenate(vectors), sum(part.tokens for part in done))
+        of_tokens = [some for part in done for some in part.token_vectors or ()]
+        tokens = sum(part.tokens for part in done)
+        return Embedded(np.concatenate(vectors), tokens, token_vectors=of_tokens if self.token_dim else None)
 
     async def load(self) -> None:
         await self.embed(["a"], "query")

@@ -10,7 +10,16 @@ import msgspec
 import numpy as np
 
 from memoranda.errors import ConfigError
-from memoranda.providers.embeddings.base import Embedded, Embedder, Span, Task, Vectors
+from memoranda.providers.embeddings.base import (
+    Embedded,
+    Embedder,
+    Task,
+    TokenVectors,
+    Vectors,
+    WrappedEmbedder,
+)
+
+_Query = tuple[Vectors, TokenVectors | None]
 
 
 class Work(msgspec.Struct):
@@ -26,23 +35,17 @@ class Work(msgspec.Struct):
     cache_hits: int = 0
 
 
-class CachedEmbedder(Embedder):
+class CachedEmbedder(WrappedEmbedder):
     """The given embedder behind an LRU cache of `size` queries. Documents are not cached: their vectors are stored with
     their rows. `Embedded.tokens` counts the tokens of this call only."""
 
     def __init__(self, inner: Embedder, size: int) -> None:
         if size < 0:
             raise ConfigError("embedder.cache_size", f"is {size}; use 0 or more")
-        self.inner = inner
-        self.model = inner.model
-        self.dim = inner.dim
-        self.max_tokens = inner.max_tokens
-        self.calibration = inner.calibration
-        self.dense_weight = inner.dense_weight
-        self.remote = inner.remote
+        super().__init__(inner)
         self.work = Work()
         self._size = size
-        self._known: OrderedDict[str, Vectors] = OrderedDict()
+        self._known: OrderedDict[str, _Query] = OrderedDict()
 
     async def load(self) -> None:
         await self.inner.load()
@@ -51,14 +54,15 @@ class CachedEmbedder(Embedder):
         if task == "document" or not self._size:
             return await self._paid(texts, task)
         cache = self._known
-        known = {text: vector for text in texts if (vector := cache.get(text)) is not None}
+        known = {text: query for text in texts if (query := cache.get(text)) is not None}
         missing = list(dict.fromkeys(text for text in texts if text not in known))
         paid = await self._paid(missing, task)
-        known.update(zip(missing, paid.vectors, strict=True))
+        known.update(zip(missing, zip(paid.vectors, paid.tokens_of_each, strict=True), strict=True))
         self.work.cache_hits += len(texts) - len(missing)
         self._remember(cache, known)
-        vectors = np.array([known[text] for text in texts], np.float32).reshape(len(texts), self.dim)
-        return Embedded(vectors, paid.tokens, len(missing))
+        vectors = np.array([known[text][0] for text in texts], np.float32).reshape(len(texts), self.dim)
+        of_tokens = [tokens for text in texts if (tokens := known[text][1]) is not None]
+        return Embedded(vectors, paid.tokens, len(missing), of_tokens if self.token_dim else None)
 
     async def _paid(self, texts: Sequence[str], task: Task) -> Embedded:
         began = time.perf_counter()
@@ -68,9 +72,9 @@ class CachedEmbedder(Embedder):
         self.work.tokens += embedded.tokens
         return embedded
 
-    def _remember(self, cache: OrderedDict[str, Vectors], vectors: dict[str, Vectors]) -> None:
-        for text, vector in vectors.items():
-            cache[text] = vector
+    def _remember(self, cache: OrderedDict[str, _Query], queries: dict[str, _Query]) -> None:
+        for text, query in queries.items():
+            cache[text] = query
             cache.move_to_end(text)
         while len(cache) > self._size:
             cache.popitem(last=False)
@@ -78,9 +82,6 @@ class CachedEmbedder(Embedder):
     def forget(self) -> None:
         """Clear the cache. Callable from any thread; queries being embedded now are not cached."""
         self._known = OrderedDict()
-
-    def split(self, text: str) -> list[Span]:
-        return self.inner.split(text)
 
     def usage(self) -> dict[str, int]:
         return self.inner.usage()

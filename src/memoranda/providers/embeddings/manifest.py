@@ -26,7 +26,8 @@ class ModelFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A model as its `model.json` describes it.
 
-    `max_tokens` counts what the model adds to a text, too. `package` names an installed Python package whose
+    `token_projection` is a file of `TokenProjection`; None for a model without token vectors. `max_tokens` counts what
+    the model adds to a text, too. `package` names an installed Python package whose
     folder `weights` and `tokenizer` are in; else they are beside `model.json`. `files` may be empty for a
     folder of the user's own: nothing is checked then.
     """
@@ -38,6 +39,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     weights: str
     tokenizer: str = "tokenizer.json"
     scales: str | None = None
+    token_projection: str | None = None
     pooling: Literal["cls", "mean"] = "mean"
     query_prefix: str = ""
     package: str | None = None
@@ -54,7 +56,8 @@ class ModelFolder:
     def __init__(self, manifest: Manifest, folder: Path) -> None:
         self.manifest = manifest
         self.folder = folder
-        for name in {*manifest.files, manifest.weights, manifest.tokenizer}:
+        projection = [] if manifest.token_projection is None else [manifest.token_projection]
+        for name in {*manifest.files, manifest.weights, manifest.tokenizer, *projection}:
             path = folder / name
             expected = manifest.files.get(name)
             if not path.is_file():

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from memoranda.errors import EmbedderUnavailable
-from memoranda.providers.embeddings.base import Embedded, Span, Task, Vectors
+from memoranda.providers.embeddings.base import Embedded, Span, Task, TokenVectors, Vectors
 from memoranda.providers.embeddings.batching import ThreadedEmbedder, unit
 from memoranda.providers.embeddings.manifest import ModelFolder
+from memoranda.providers.embeddings.token_vectors import TokenProjection
 from memoranda.providers.embeddings.wordpieces import Wordpieces
 
 
@@ -34,17 +35,24 @@ class OnnxEmbedder(ThreadedEmbedder):
         self.calibration = manifest.calibration
         self.dense_weight = manifest.dense_weight
         self.folder = folder
+        projection = manifest.token_projection
+        self._projection = None if projection is None else TokenProjection(folder.checked(projection))
+        self.token_dim = 0 if self._projection is None else self._projection.dim
         self._loading = Lock()
         self.dim = manifest.dim or self._measured_dim()
 
     def compute(self, texts: Sequence[str], task: Task) -> Embedded:
         vectors = np.empty((len(texts), self.dim), np.float32)
+        token_vectors: list[TokenVectors] = []
         tokens = 0
         for row, text in enumerate(texts):
             ids = self._ids(self.folder.manifest.query_prefix + text if task == "query" else text)
-            vectors[row] = unit(self._pooled(ids), text)
+            states = self._states(ids)
+            vectors[row] = unit(self._pooled(states), text)
+            if self._projection is not None:
+                token_vectors.append(self._of_tokens(self._projection, states, task))
             tokens += len(ids)
-        return Embedded(vectors, tokens)
+        return Embedded(vectors, tokens, token_vectors=token_vectors if self.token_dim else None)
 
     def split(self, text: str) -> list[Span]:
         return self._wordpieces.split(text, self._capacity)
@@ -64,18 +72,35 @@ class OnnxEmbedder(ThreadedEmbedder):
         before, after = self._wordpieces.around
         return [*before, *self._wordpieces.head(text, self._capacity), *after]
 
-    def _pooled(self, ids: list[int]) -> Vectors:
+    def _of_tokens(self, projection: TokenProjection, states: Vectors, task: Task) -> TokenVectors:
+        """Return the token vectors of a text or question, without those of the query prefix."""
+        if task == "document":
+            return projection.codes(states)
+        begin = len(self._wordpieces.around[0])
+        return projection.weighted(np.delete(states, slice(begin, begin + self._prefix_tokens), axis=0))
+
+    @cached_property
+    def _prefix_tokens(self) -> int:
+        """The number of tokens of the query prefix."""
+        return len(self._wordpieces.head(self.folder.manifest.query_prefix.rstrip(), self._capacity))
+
+    def _pooled(self, states: Vectors) -> Vectors:
+        """Return the vector of a text, from the states of its tokens (t, hidden) or as the model gives it."""
+        if states.ndim == 1:
+            return states
+        pooled: Vectors = states[0] if self.folder.manifest.pooling == "cls" else states.mean(axis=0)
+        return pooled
+
+    def _states(self, ids: list[int]) -> Vectors:
+        """Return what the model gives for these tokens."""
         row = np.array([ids], np.int64)
         inputs = {"input_ids": row, "attention_mask": np.ones_like(row), "token_type_ids": np.zeros_like(row)}
         session, names, output = self._loaded()
         try:
-            hidden: Vectors = session.run([output], {name: inputs[name] for name in names})[0][0]
+            states: Vectors = session.run([output], {name: inputs[name] for name in names})[0][0]
         except Exception as exc:  # onnxruntime's errors share no base but Exception
             raise EmbedderUnavailable(f"the model {self.model} did not answer: {exc}") from exc
-        if hidden.ndim == 1:
-            return hidden
-        pooled: Vectors = hidden[0] if self.folder.manifest.pooling == "cls" else hidden.mean(axis=0)
-        return pooled
+        return states
 
     def _loaded(self) -> tuple[Any, list[str], str]:
         with self._loading:
@@ -96,4 +121,4 @@ class OnnxEmbedder(ThreadedEmbedder):
         return session, [given.name for given in session.get_inputs()], session.get_outputs()[0].name
 
     def _measured_dim(self) -> int:
-        return len(self._pooled(self._ids("a")))
+        return len(self._pooled(self._states(self._ids("a"))))

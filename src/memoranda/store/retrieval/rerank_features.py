@@ -70,23 +70,33 @@ def read_neighbours(
 ) -> dict[int, tuple[str, int]]:
     """Return the messages among candidates, and their neighbours that pass `where`: messages that the subject may not
     see must not affect the ranking."""
-    messages = [row for row in candidates.values() if row.kind == "message"]
-    known = {message.seq: (message.content, message.occurred_at) for message in messages}
-    wanted = {message.before for message in messages} | {message.after for message in messages}
-    missing = sorted(seq for seq in wanted if seq is not None and seq not in known)
-    if not missing:
-        return known
+    known = {row.seq: (row.content, row.occurred_at) for row in candidates.values() if row.kind == "message"}
+    beside = {seq for row in candidates.values() for seq in (row.before, row.after) if seq is not None}
+    return known | visible(c, tenant, sorted(beside - known.keys()), where)
+
+
+def visible(c: Connection, tenant: str, seqs: Sequence[int], where: Filter) -> dict[int, tuple[str, int]]:
+    """Return what was said and when, by seq, in those of these messages that pass `where`."""
+    if not seqs:
+        return {}
     compiled = compile_where(where)
     if not compiled.exact:
-        rows = fetch(c, tenant, missing).values()
-        seen = [row for row in rows if matches(where, attributes(row))]
-        return known | {row.seq: (row.content, row.occurred_at) for row in seen}
-    beside = c.select(
+        rows = fetch(c, tenant, seqs).values()
+        return {row.seq: (row.content, row.occurred_at) for row in rows if matches(where, attributes(row))}
+    rows_seen = c.select(
         "SELECT seq, substr(content, 1, 2000), occurred_at FROM {seqs ?} wanted"
         f" {{join}} memories m ON m.tenant_id = ? AND m.seq = wanted.value WHERE {compiled.sql}",
-        [compact_json(missing), tenant, *compiled.params],
+        [compact_json(list(seqs)), tenant, *compiled.params],
     )
-    return known | {seq: (content, at) for seq, content, at in beside}
+    return {seq: (content, at) for seq, content, at in rows_seen}
+
+
+def beside(c: Connection, tenant: str, seqs: Sequence[int], where: Filter) -> list[int]:
+    """Return the seqs of the messages right before and after those of these rows that are messages, as far as they pass
+    `where`."""
+    rows = read(c, tenant, seqs, False).values()
+    wanted = {seq for row in rows for seq in (row.before, row.after) if seq is not None}
+    return list(visible(c, tenant, sorted(wanted), where))
 
 
 def speakers(messages: Sequence[Candidate]) -> list[str | None]:
@@ -116,14 +126,11 @@ def features(
     """The features of messages, (n, len(FEATURES)), see `rerank_weights.FEATURES`.
 
     `around` holds messages and neighbours by seq, `fused` the fused scores of the candidates. Times that the question
-    names are seen from `now`; without `timed` they count for nothing.
+    names are seen from `now`; without `timed` they count for nothing. `tokens` is 0.
     """
     columns: dict[str, Floats] = {}
     scores = np.array([fused[message.seq] for message in messages])
     pairs = [_neighbours(message, around) for message in messages]
-    columns["near"] = np.array(
-        [sum(fused.get(seq, 0.0) for seq in pair if seq is not None) for pair in pairs]
-    )
     columns["overlap"], columns["around"] = _overlaps(question, messages, said_by, around, pairs)
     columns["sitting"] = _sittings(messages, scores)
     columns["speaker"] = speaker_match(question, said_by)

@@ -19,7 +19,7 @@ from memoranda.errors import ConfigError
 
 Floats = NDArray[np.float64]
 FEATURES = (
-    "near",
+    "tokens",
     "overlap",
     "around",
     "sitting",
@@ -35,7 +35,7 @@ FEATURES = (
 
 | feature | range | what it is |
 |---|---|---|
-| near | 0..2 | fused scores of the candidates said right before and after it |
+| tokens | -1..1 | token similarity to the question, see `token_vectors.max_sim`; 0 from a model without token vectors |
 | overlap | 0..1 | share of the question's terms it has, rare ones counting more, names of speakers left out |
 | around | 0..1 | share that its neighbours have and it does not |
 | sitting | 0..1 | the best fused score of another candidate of the same sitting |
@@ -53,15 +53,22 @@ RERANKS = ("auto", *STYLES, "sessions", "off")
 
 
 class Weights(msgspec.Struct, frozen=True):
-    """A style's weights and means by feature; the weight of any other feature is 0."""
+    """A style's weights and means by feature; the weight of any other feature is 0. `steepness` is that of `squashed`:
+    the more the features weigh beside the fused score, the lower."""
 
     name: str
     weights: Mapping[str, float]
     means: Mapping[str, float] = msgspec.field(default_factory=dict)
+    steepness: float = STEEPNESS
 
     def parts(self, features: Floats) -> Floats:
         """Return what each feature (n, len(FEATURES)) adds to the fused score of each message, in the same shape."""
         return (features - _vector(self.means)) * _vector(self.weights)
+
+    @property
+    def neutral(self) -> Floats:
+        """The features, (len(FEATURES),), that add nothing."""
+        return _vector(self.means)
 
 
 def _vector(values: Mapping[str, float]) -> Floats:
@@ -71,7 +78,36 @@ def _vector(values: Mapping[str, float]) -> Floats:
 PEOPLE = Weights(
     "people",
     {
-        "near": 0.045,
+        "tokens": 8.47,
+        "overlap": 1.081,
+        "around": 1.698,
+        "sitting": 1.432,
+        "speaker": 0.282,
+        "length": 0.298,
+        "asks": -0.284,
+        "answers": 0.24,
+        "dated": 1.009,
+        "when": 1.295,
+    },
+    {
+        "tokens": 0.278,
+        "overlap": 0.07,
+        "around": 0.055,
+        "sitting": 0.526,
+        "speaker": 0.292,
+        "length": 3.109,
+        "asks": 0.285,
+        "answers": 0.271,
+        "dated": 0.038,
+        "when": 0.045,
+    },
+    steepness=1.4,
+)
+"""Chats between people, with a model that has token vectors. Fitted on five conversations of LoCoMo (`memoranda eval
+fit`)."""
+WITHOUT_TOKENS = Weights(
+    "people",
+    {
         "overlap": 0.386,
         "around": 0.569,
         "sitting": 0.432,
@@ -83,7 +119,6 @@ PEOPLE = Weights(
         "when": 0.405,
     },
     {
-        "near": 0.193,
         "overlap": 0.082,
         "around": 0.029,
         "sitting": 0.477,
@@ -95,7 +130,7 @@ PEOPLE = Weights(
         "when": 0.046,
     },
 )
-"""Chats between people. Fitted on five conversations of LoCoMo (`memoranda eval fit`)."""
+"""Chats between people, with a model without token vectors."""
 ASSISTANT = Weights(
     "assistant",
     {"overlap": 0.1, "sitting": 0.1, "when": 0.2, "author": 0.15},
@@ -106,37 +141,17 @@ weights of chats between people hurt here, so only small weights of style-indepe
 PLAIN = Weights("plain", {"when": 0.2})
 """Messages whose speakers are unknown: the fused score, and the time that a question names."""
 PRESETS = {style.name: style for style in (PEOPLE, ASSISTANT, PLAIN)}
+TOKENS = FEATURES.index("tokens")
 
 
-CONTEXT = tuple(FEATURES.index(name) for name in ("near", "around", "sitting"))
-"""The features that come from what was said around a message."""
-CONTEXT_LEAST = 0.3
-
-
-def bounded(added: Floats, fused: Floats) -> Floats:
-    """Return the parts of the scores (n, len(FEATURES)), with the part of the context bounded by the message's own
-    score.
-
-    The sum of the positive parts of `near`, `around` and `sitting` is at most 0.3 + its fused score (n,): a message
-    without a word of the question, between two that have all of them, must not rank above one that answers.
-    """
-    context = added[:, CONTEXT]
-    positive = np.maximum(context, 0.0).sum(axis=1)
-    most = CONTEXT_LEAST + np.maximum(fused, 0.0)
-    factors = np.where(positive > most, most / np.maximum(positive, 1e-12), 1.0)
-    result = added.copy()
-    result[:, CONTEXT] = np.where(context > 0.0, context * factors[:, None], context)
-    return result
-
-
-def squashed(scores: Floats) -> Floats:
+def squashed(scores: Floats, steepness: float = STEEPNESS) -> Floats:
     """Scores of any size mapped onto (0, 1) in the same order: the logistic function, steepest at .5."""
-    squashed_scores: Floats = 1.0 / (1.0 + np.exp(-STEEPNESS * (scores - 0.5)))
+    squashed_scores: Floats = 1.0 / (1.0 + np.exp(-steepness * (scores - 0.5)))
     return squashed_scores
 
 
 def unsquashed(scores: Floats) -> Floats:
-    """Return the scores of which these are the `squashed` ones."""
+    """Return the scores of which these are the `squashed` ones with the usual steepness."""
     inside = np.clip(scores, 1e-4, 1.0 - 1e-4)
     sums: Floats = 0.5 + np.log(inside / (1.0 - inside)) / STEEPNESS
     return sums

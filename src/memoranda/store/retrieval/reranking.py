@@ -7,14 +7,16 @@ from datetime import datetime
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from memoranda.clock import micros
 from memoranda.filters import any_of
-from memoranda.providers.embeddings.base import Calibration
+from memoranda.providers.embeddings.base import Calibration, QueryEmbedding, TokenVectors
+from memoranda.providers.embeddings.token_vectors import max_sim
 from memoranda.storage.sql.base import Connection, Database
 from memoranda.store.retrieval import superseding
-from memoranda.store.retrieval.candidates import Target
+from memoranda.store.retrieval.candidates import Target, estimated
 from memoranda.store.retrieval.fusion import (
     COVERED_PENALTY,
     SESSION_BONUS,
@@ -35,10 +37,12 @@ from memoranda.store.retrieval.rerank_features import (
 )
 from memoranda.store.retrieval.rerank_weights import (
     FEATURES,
+    PEOPLE,
     PRESETS,
     STEEPNESS,
+    TOKENS,
+    WITHOUT_TOKENS,
     Weights,
-    bounded,
     squashed,
     unsquashed,
 )
@@ -46,7 +50,7 @@ from memoranda.text.cover import coverage, rarity
 from memoranda.text.json import compact_json
 from memoranda.text.terms import query_terms
 
-DEPTH = 100
+DEPTH = 128
 """The number of candidates that are reranked, best fused score first; the others stay below them."""
 COVERING = 10
 """The number of first candidates whose session summaries penalise messages of the same sessions."""
@@ -65,6 +69,16 @@ class How(msgspec.Struct, frozen=True):
     half_life_days: float = 90.0
 
     @property
+    def styled(self) -> bool:
+        """True if messages are ranked by the style of their conversation."""
+        return self.rerank in ("auto", *self.styles)
+
+    def style(self, name: str, *, tokens: bool) -> Weights:
+        """Return the weights of a style, with token similarities or without."""
+        style = self.styles[name]
+        return WITHOUT_TOKENS if style is PEOPLE and not tokens else style
+
+    @property
     def idle(self) -> bool:
         """True if it changes nothing."""
         return self.rerank == "off" and self.recency == "off"
@@ -76,6 +90,7 @@ class Stage(msgspec.Struct, frozen=True):
     preset: str
     added: tuple[str, ...] = ()
     factors: tuple[str, ...] = ()
+    steepness: float = STEEPNESS
 
     def formula(
         self, fused: str, scope_weight: float, added: Mapping[str, float], factors: Mapping[str, float]
@@ -86,7 +101,7 @@ class Stage(msgspec.Struct, frozen=True):
             score = f"({' + '.join(f'{value:.3f} {name}' for name, value in added.items())})"
         elif self.added:
             parts = "".join(f" {value:+.3f} {name}" for name, value in added.items())
-            score = f"logistic({STEEPNESS:g} x ({fused}{parts} - 0.5))"
+            score = f"logistic({self.steepness:g} x ({fused}{parts} - 0.5))"
         return " x ".join(
             [f"{scope_weight:g}", score, *(f"{value:.3f} {name}" for name, value in factors.items())]
         )
@@ -94,28 +109,39 @@ class Stage(msgspec.Struct, frozen=True):
 
 class _Rows(msgspec.Struct):
     """The first candidates of a ranking as rows, None for a row that is removed or not needed, and the neighbours of
-    messages."""
+    messages. `codes` are those of the token vectors of rows, by seq and part."""
 
     rows: list[Candidate | None]
     around: Around
+    codes: list[tuple[int, bytes]]
+
+    def there(self) -> list[int]:
+        """The places of the rows that are not removed."""
+        return [i for i, row in enumerate(self.rows) if row is not None]
 
     def messages(self) -> list[int]:
+        """The places of messages."""
         return [i for i, row in enumerate(self.rows) if row is not None and row.kind == "message"]
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """A question to a tenant's rows that pass one of `targets`; ages and times are relative to `now`. `vector` (dim,)
-    is the question in the space of vectors `space`, None where it has none; `fresh` are the vectors (windows, dim), by
+    """A question to a tenant's rows that pass one of `targets`; ages and times are relative to `now`. `embedding` is
+    the question's in the space of vectors `space`, None where it has none; `fresh` are the vectors (windows, dim), by
     seq, of rows that have no stored ones yet."""
 
     tenant: str
     question: str
     now: datetime
     targets: Sequence[Target]
-    vector: NDArray[np.float32] | None
+    embedding: QueryEmbedding | None
     space: int
     calibration: Calibration
     fresh: Mapping[int, NDArray[np.float32]] = {}
+
+    @property
+    def tokens(self) -> TokenVectors | None:
+        """The token vectors of the question; None from a model without them."""
+        return None if self.embedding is None else self.embedding.tokens
 
 
 def rescored(db: Database, asked: Asked, ranked: Ranking, how: How) -> tuple[Ranking, Stage | None]:
@@ -124,23 +150,23 @@ def rescored(db: Database, asked: Asked, ranked: Ranking, how: How) -> tuple[Ran
     if how.idle or not len(ranked):
         return ranked, None
     question, now = asked.question, asked.now
-    looked = _looked(db, asked.tenant, ranked.seqs[:DEPTH].tolist(), asked.targets, how)
+    looked = _looked(db, asked, ranked.seqs[:DEPTH].tolist(), how)
     plain = ranked.fused / np.where(ranked.scope_weights > 0, ranked.scope_weights, 1.0)
     if how.rerank == "sessions":
         scores, added, penalties = _merged(question, now, plain, looked)
         stage = Stage("sessions", ("base", "recency", "overlap"), ("kind",))
     else:
-        scores, added, stage = _styled(question, now, plain, ranked.seqs, looked, how)
+        scores, added, stage = _styled(asked, plain, ranked, looked, how)
         penalties = np.empty((len(plain), 0))
     aged = _aged(now, len(plain), looked, how)
     if aged is not None:
-        stage = Stage(stage.preset, stage.added, (*stage.factors, how.recency))
+        stage = replace(stage, factors=(*stage.factors, how.recency))
         penalties = np.column_stack([penalties, aged])
     scores = scores * penalties.prod(axis=1) * ranked.scope_weights
     if how.rerank not in ("sessions", "off"):
         newer = _superseding(db, asked, looked, scores, stage)
         if newer is not None:
-            stage = Stage(stage.preset, stage.added, (*stage.factors, "newer"))
+            stage = replace(stage, factors=(*stage.factors, "newer"))
             penalties = np.column_stack([penalties, newer])
             scores = scores * newer
     if not stage.added and not stage.factors:
@@ -151,7 +177,7 @@ def rescored(db: Database, asked: Asked, ranked: Ranking, how: How) -> tuple[Ran
 def _superseding(db: Database, asked: Asked, looked: _Rows, scores: Floats, stage: Stage) -> Floats | None:
     """Return the factors (n,) by which memories that supersede others rise from the scores of a stage; None if none
     does."""
-    if asked.vector is None or asked.calibration.center is None:
+    if asked.embedding is None or asked.calibration.center is None:
         return None
     first = np.argsort(-scores[: len(looked.rows)], kind="stable")[: superseding.DEPTH]
     rows = [looked.rows[i] for i in first]
@@ -162,7 +188,9 @@ def _superseding(db: Database, asked: Asked, looked: _Rows, scores: Floats, stag
     vectors = {seq: windows[0] for seq, windows in asked.fresh.items()}
     vectors |= {seq: np.frombuffer(blob, dtype="<f4") for seq, blob in stored}
     placed = unsquashed(scores[first]) if stage.added else scores[first]
-    found = superseding.pairs(asked.question, asked.vector, rows, vectors, placed, asked.calibration)
+    found = superseding.pairs(
+        asked.question, asked.embedding.vector, rows, vectors, placed, asked.calibration
+    )
     risen = superseding.lifted(scores[first], found)
     if (risen == scores[first]).all():
         return None
@@ -171,39 +199,65 @@ def _superseding(db: Database, asked: Asked, looked: _Rows, scores: Floats, stag
     return factors
 
 
-def _looked(db: Database, tenant: str, seqs: list[int], targets: Sequence[Target], how: How) -> _Rows:
-    where = any_of(*(target.where for target in targets))
-    style = how.rerank in ("auto", *how.styles)
+def _looked(db: Database, asked: Asked, seqs: list[int], how: How) -> _Rows:
+    tenant, where = asked.tenant, any_of(*(target.where for target in asked.targets))
 
-    def work(c: Connection) -> tuple[dict[int, Candidate], Around]:
+    def work(c: Connection) -> _Rows:
         rows = read(c, tenant, seqs, how.rerank == "sessions" or how.recency == "boost")
-        return rows, read_neighbours(c, tenant, rows, where) if style else {}
+        around = read_neighbours(c, tenant, rows, where) if how.styled else {}
+        codes: list[tuple[int, bytes]] = []
+        if how.styled and asked.tokens is not None:
+            key = [tenant, asked.space, compact_json(list(rows))]
+            codes = [(seq, code) for seq, code in c.all("token_codes", key)]
+        return _Rows([rows.get(seq) for seq in seqs], around, codes)
 
-    rows, around = db.read(work, tenant, late=True)
-    return _Rows([rows.get(seq) for seq in seqs], around)
+    return db.read(work, tenant, late=True)
 
 
 def _styled(
-    question: str, now: datetime, plain: Floats, seqs: NDArray[np.int64], looked: _Rows, how: How
+    asked: Asked, plain: Floats, ranked: Ranking, looked: _Rows, how: How
 ) -> tuple[Floats, Floats, Stage]:
-    """Return the scores by the style of the conversation, for the messages among the candidates."""
+    """Return the scores by the style of the conversation: by the token similarity of all candidates, and the other
+    features of the messages among them."""
     at = looked.messages()
     nothing = plain, np.empty((len(plain), 0)), Stage(how.rerank)
     if how.rerank == "off" or not at:
         return nothing
     messages = [row for i in at if (row := looked.rows[i]) is not None]
     said_by = speakers(messages)
-    style = how.styles[style_of(said_by) if how.rerank == "auto" else how.rerank]
-    fused = dict(zip(seqs.tolist(), plain.tolist(), strict=True))
-    columns = features(question, now, messages, said_by, looked.around, fused, timed=how.times)
-    added = np.zeros((len(plain), len(FEATURES)))
-    added[at] = bounded(style.parts(columns), plain[at])
+    name = style_of(said_by) if how.rerank == "auto" else how.rerank
+    similar = _token_similarities(asked.tokens, looked, ranked.cosines)
+    style = how.style(name, tokens=similar is not None)
+    fused = dict(zip(ranked.seqs.tolist(), plain.tolist(), strict=True))
+    values = np.tile(style.neutral, (len(plain), 1))
+    values[at] = features(asked.question, asked.now, messages, said_by, looked.around, fused, timed=how.times)
+    values[:, TOKENS] = 0.0 if similar is None else similar
+    added = style.parts(values)
     if not added.any():
         return nothing
-    scores = squashed(plain + added.sum(axis=1))
+    scores = squashed(plain + added.sum(axis=1), style.steepness)
     below = len(looked.rows)
     scores[below:] = np.minimum(scores[below:], scores[:below].min())
-    return scores, added, Stage(style.name, FEATURES)
+    return scores, added, Stage(style.name, FEATURES, steepness=style.steepness)
+
+
+def _token_similarities(question: TokenVectors | None, looked: _Rows, cosines: Floats) -> Floats | None:
+    """Return the token similarity (n,) of each candidate, of its most similar part; predicted from its cosine where its
+    token vectors are not made yet or were not read. None if that is so of all."""
+    if question is None or not looked.codes:
+        return None
+    place = {row.seq: at for at, row in enumerate(looked.rows) if row is not None}
+    at = [place[seq] for seq, _ in looked.codes]
+    similar = np.full(len(cosines), -np.inf)
+    np.maximum.at(
+        similar, at, max_sim(question.astype(np.float32, copy=False), [code for _, code in looked.codes])
+    )
+    unknown = np.isneginf(similar)
+    if unknown.any():
+        mean = float(np.nanmean(cosines)) if not np.isnan(cosines).all() else 0.0
+        cosines = np.where(np.isnan(cosines), mean, cosines)
+        similar[unknown] = estimated(cosines[~unknown], similar[~unknown], cosines[unknown])
+    return similar
 
 
 def _merged(question: str, now: datetime, plain: Floats, looked: _Rows) -> tuple[Floats, Floats, Floats]:

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from memoranda.clock import moment, now_micros
 from memoranda.errors import EmbedderUnavailable, IndexUnavailable, InvalidInput
 from memoranda.filters import all_of, check_unicode, matches
-from memoranda.providers.embeddings.base import Calibration
+from memoranda.providers.embeddings.base import Calibration, QueryEmbedding
+from memoranda.storage.sql.base import Connection
 from memoranda.store.access import (
     default_scopes,
     hierarchy_scopes,
@@ -27,6 +28,7 @@ from memoranda.store.retrieval.candidates import Candidates, Target
 from memoranda.store.retrieval.evidence import FLOOR, LOOKED_AT, with_evidence
 from memoranda.store.retrieval.fusion import Ranking, followed_by, fuse, rank_of
 from memoranda.store.retrieval.pending import Fresh, Pending, Waiting
+from memoranda.store.retrieval.rerank_features import beside
 from memoranda.store.retrieval.reranking import Asked, How, Stage, rescored
 from memoranda.store.rows import Record, attributes, fetch, to_memory
 from memoranda.store.store import Store
@@ -37,6 +39,8 @@ from memoranda.types import MAX_LIMIT, Explanation, Highlight, Hit, Query, Searc
 
 log = logging.getLogger("memoranda.search")
 SNIPPET = 240
+BESIDE = 10
+"""The best candidates of vector search, and of keyword search, whose neighbours are candidates as well."""
 READY_LIMIT = 50
 """The most results of a search that runs on an event loop."""
 
@@ -94,14 +98,13 @@ class Recall:
         self,
         subject: Subject,
         query: Query,
-        vector: NDArray[np.float32] | None,
-        model: str = "",
+        embedding: QueryEmbedding | None,
         fresh: Fresh | None = None,
     ) -> SearchResult:
         """Return the best memories for `query` that `subject` may see.
 
-        `vector` (dim,) is the query as `model` embedded it ("": as the caller did); None if it could not be embedded,
-        or is not wanted. `fresh` has the vectors made for the rows of `unembedded`; None: none were wanted.
+        `embedding` is None if the query could not be embedded, or need not be. `fresh` has the vectors made
+        for the rows of `unembedded`; None: none were wanted.
 
         Raises:
             ModelChanged: the model was replaced since; embed the query again.
@@ -114,7 +117,7 @@ class Recall:
         threshold = query.threshold if query.threshold is not None else self.settings.threshold
         second = self._second(query)
         judged = msgspec.structs.replace(query, limit=max(query.limit, LOOKED_AT))
-        found = self.find(subject.tenant_id, judged, vector, targets, threshold, model, second, fresh)
+        found = self.find(subject.tenant_id, judged, embedding, targets, threshold, second, fresh)
         terms = wanted_by(query.query) if query.highlights else None
         results = [self._hit(found, at, terms, query.explain) for at in range(len(found.rows))]
         result = SearchResult(
@@ -134,10 +137,9 @@ class Recall:
         self,
         tenant: str,
         query: Query,
-        vector: NDArray[np.float32] | None,
+        embedding: QueryEmbedding | None,
         targets: Sequence[Target],
         threshold: float | None,
-        model: str = "",
         second: How | None = None,
         fresh: Fresh | None = None,
     ) -> Found:
@@ -145,26 +147,29 @@ class Recall:
         Only text, limit, mode, weights and `as_of` of the query are used; `threshold` 0 or None is no floor. `second`
         is the second stage of ranking; None: no second stage. Errors as `search`.
 
-        Scores and order do not depend on the limit: the best `candidates` of vector and keyword search are ranked among
-        themselves, and at most as many are the first hits. Hits from a deeper search follow them."""
+        Scores and order do not depend on the limit: the best `candidates` of vector and keyword search, and the
+        neighbours of the very best, are ranked among themselves. Hits from a deeper search follow them."""
         late = self.store.derived.follow(tenant)
         live = self.store.derived.live
-        if vector is not None and model not in ("", live.model):
-            raise ModelChanged(f"{live.model} has taken over from {model}")
+        if embedding is not None and embedding.model not in ("", live.model):
+            raise ModelChanged(f"{live.model} has taken over from {embedding.model}")
+        vector = None if embedding is None else embedding.vector
         depth = self.settings.candidates
         candidates = self._gather(tenant, query, vector, targets, live, fresh, depth)
+        if vector is not None and second is not None and second.styled:
+            self._add_neighbours(tenant, vector, targets, candidates)
         searched = None if vector is None or query.mode == "words" else candidates.searched()
         weights = self._weights(query)
         ranked, stage = self._fused(candidates, weights), None
         if second is not None:
             now = query.as_of or moment(now_micros())
             made = {} if fresh is None else fresh.vectors
-            asked = Asked(tenant, query.query, now, targets, vector, live.space, self.calibration, made)
+            asked = Asked(tenant, query.query, now, targets, embedding, live.space, self.calibration, made)
             ranked, stage = rescored(self.store.db, asked, ranked, second)
         floor = self._floor(threshold, query, candidates)
-        ranked = _above(ranked, floor).first(depth)
+        ranked = _above(ranked, floor)
         first = len(ranked)
-        if query.limit > first and depth < MAX_LIMIT and (first == depth or candidates.goes_on(floor)):
+        if query.limit > first and depth < MAX_LIMIT and candidates.goes_on(floor):
             candidates = self._gather(tenant, query, vector, targets, live, fresh, MAX_LIMIT)
             ranked = followed_by(ranked, _above(self._fused(candidates, weights), floor))
         candidates.degraded.update(late)
@@ -300,6 +305,33 @@ class Recall:
         candidates.add_dense(near, None, len(missing) + 1)
         candidates.estimate()
 
+    def _add_neighbours(
+        self, tenant: str, vector: NDArray[np.float32], targets: Sequence[Target], candidates: Candidates
+    ) -> None:
+        """Add the messages right before and after the best of vector search and of keyword search: what answers a
+        question is often said beside what repeats its words."""
+        best = [
+            seqs[np.argsort(-scores, kind="stable")[:BESIDE]]
+            for seqs, scores in (candidates.dense, candidates.words)
+        ]
+        seqs = np.unique(np.concatenate(best)).tolist()
+        if not seqs or "index" in candidates.degraded:
+            return
+
+        def read(c: Connection) -> list[list[int]]:
+            return [beside(c, tenant, seqs, target.where) for target in targets]
+
+        for target, near in zip(targets, self.store.db.read(read, tenant, late=True), strict=True):
+            new = np.setdiff1d(np.array(near, np.int64), candidates.dense[0])
+            try:
+                scored = candidates.live.index.scores(tenant, vector, new)
+            except BaseException as exc:
+                _check_degradable("index", exc)
+                candidates.degraded.add("index")
+                return
+            candidates.add_dense(scored, target, len(new) + 1)
+            candidates.beside.update(scored.seqs.tolist())
+
     def _fused(self, candidates: Candidates, weights: dict[str, float]) -> Ranking:
         """Return the candidates by their fused scores. If keyword search has all its matches, those without a term of
         the question that are not similar to it follow the others, see `evidence.unrelated`."""
@@ -314,6 +346,7 @@ class Recall:
         if candidates.cut or not len(candidates.words[0]) or not weights["words"]:
             return ranked
         unrelated = np.isnan(ranked.bm25) & ~(ranked.cosines >= self.calibration.cosine(FLOOR))
+        unrelated &= ~np.isin(ranked.seqs, list(candidates.beside))
         if (np.sort(unrelated) == unrelated).all():
             return ranked
         return followed_by(ranked.where(~unrelated), ranked.where(unrelated))

@@ -109,8 +109,8 @@ SELECT DISTINCT f.mark FROM {texts ?2} wanted
 {join} forgotten f ON f.tenant_id = ?1 AND f.salt = ?3 AND f.mark = wanted.value AND f.forgotten_at > ?4
 
 -- name: add_embedding
-INSERT INTO embeddings (tenant_id, space, seq, part, start, stop, text_hash, vector)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO embeddings (tenant_id, space, seq, part, start, stop, text_hash, vector, tokens)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: drop_embeddings
 DELETE FROM embeddings WHERE tenant_id = ? AND space = ? AND seq IN (SELECT value FROM {seqs ?} wanted)
@@ -131,7 +131,7 @@ SELECT m.id, m.kind, m.session_id, m.user_id, m.agent_id, m.channel_id, m.occurr
 SELECT start, stop FROM embeddings WHERE tenant_id = ? AND space = ? AND seq = ? AND part = ?
 
 -- name: known_vectors
-SELECT text_hash, vector FROM embeddings
+SELECT text_hash, vector, tokens FROM embeddings
 WHERE tenant_id = ? AND space = ? AND text_hash IN (SELECT value FROM {texts ?} wanted)
 
 -- name: add_pending
@@ -203,5 +203,5 @@ UPDATE memories SET rev = ? WHERE tenant_id = ? AND seq = ?
 SELECT seq FROM memories WHERE tenant_id = ? AND seq IN (SELECT value FROM {seqs ?} wanted)
 
 -- name: vectors_of
-SELECT seq, start, stop, text_hash, vector FROM embeddings
+SELECT seq, start, stop, text_hash, vector, tokens FROM embeddings
 WHERE tenant_id = ? AND space = ? AND seq IN (SELECT value FROM {seqs ?} wanted) ORDER BY seq, part

@@ -28,3 +28,16 @@ FROM {seqs ?2} wanted
 
 -- name: seqs_by_id
 SELECT m.seq, m.id FROM {texts ?2} wanted {join} memories m ON m.tenant_id = ?1 AND m.id = wanted.value
+
+-- name: token_codes
+SELECT seq, tokens FROM embeddings
+WHERE tenant_id = ?1 AND space = ?2 AND seq IN (SELECT value FROM {seqs ?3} wanted) AND part < 8 AND length(tokens) > 0
+
+-- name: tenants_without_tokens
+SELECT DISTINCT tenant_id FROM embeddings WHERE space = ? AND tokens IS NULL
+
+-- name: count_without_tokens
+SELECT count(*) FROM embeddings WHERE tenant_id = ? AND space = ? AND tokens IS NULL
+
+-- name: without_tokens
+SELECT DISTINCT seq FROM embeddings WHERE tenant_id = ? AND space = ? AND tokens IS NULL AND seq > ? ORDER BY seq LIMIT ?
