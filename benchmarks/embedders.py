@@ -1,10 +1,11 @@
 """How good and how fast each embedder is, as a markdown table; `--calibrate` fits what its cosines mean.
 
-    python benchmarks/embedders.py --data FOLDER [--vectors FOLDER] [--calibrate | --batches] [MODEL_URL ...]
+    python benchmarks/embedders.py --data FOLDER [--vectors FOLDER] [--calibrate | --batches | --weights] [URL ...]
 
-`--data` holds `scifact/` (BEIR) and `locomo/locomo_dev5.json`. Rates are per second of CPU time, one
-thread. `--batches` shows what sharing a run of the model does to a vector. `--vectors` keeps the vectors
-between runs, as the largest model needs about eight CPU minutes.
+`--data` holds `scifact/` (BEIR), `locomo/locomo_dev5.json`, and for models of several languages `xquad/`, of which
+articles 1, 3, 5 and so on are for fitting. Rates are per second of CPU time, one thread. `--batches` shows what sharing
+a run of the model does to a vector, `--weights` what a search finds by the weight of vectors. `--vectors` keeps the
+vectors between runs, as the largest model needs about eight CPU minutes.
 """
 
 from __future__ import annotations
@@ -21,9 +22,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.linalg import norm
 from numpy.typing import NDArray
 
+from memoranda import Memoranda
 from memoranda.providers.embeddings import CachedEmbedder, Calibration, Task, open_embedder
+from memoranda.providers.embeddings.base import centred
 from memoranda.providers.embeddings.onnx import OnnxEmbedder
 from memoranda.providers.embeddings.static import StaticEmbedder
 
@@ -38,6 +42,7 @@ COLUMNS = (
     "load, CPU ms",
     "MB",
 )
+WEIGHTS = (0.0, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0)
 Floats = NDArray[np.float32]
 
 
@@ -70,6 +75,15 @@ def scifact(data: Path) -> list[Group]:
             relevant[query].append(place[document])
     passages = [f"{document['title']} {document['text']}" for document in corpus]
     return [Group(passages, list(queries.values()), [relevant[query] for query in queries])]
+
+
+def xquad(path: Path) -> list[Group]:
+    """The fitting half of XQuAD in one language: paragraphs and their questions."""
+    articles = json.loads(path.read_text())["data"][::2]
+    paragraphs = [paragraph for article in articles for paragraph in article["paragraphs"]]
+    asked = [(each["question"], i) for i, paragraph in enumerate(paragraphs) for each in paragraph["qas"]]
+    questions, relevant = [question for question, _ in asked], [[i] for _, i in asked]
+    return [Group([paragraph["context"] for paragraph in paragraphs], questions, relevant)]
 
 
 def locomo(data: Path) -> list[Group]:
@@ -204,14 +218,22 @@ def row(url: str, data: Path, folder: Path | None) -> str:
 def calibrate(url: str, data: Path, folder: Path | None) -> str:
     """The knots for one model, and what they give; see docs/embedders.md for the reasoning."""
     vectors = Vectors(open_embedder(url, cache_size=0), folder)
-    scored = {
-        "SciFact": vectors.score("scifact", scifact(data)),
-        "LoCoMo": vectors.score("locomo", locomo(data)),
-    }
+    scored = {"LoCoMo": vectors.score("locomo", locomo(data))}
+    if len(vectors.embedder.languages or ()) > 1:
+        for path in sorted((data / "xquad").glob("xquad.*.json")):
+            scored[path.suffixes[0][1:]] = vectors.score(path.stem, xquad(path))
+    else:
+        scored["SciFact"] = vectors.score("scifact", scifact(data))
     chance = {name: _chance(groups) for name, groups in scored.items()}
     right = {name: _right(groups) for name, groups in scored.items()}
     fitted = fit([*right.values()])
-    lines = [f"{url}: low {fitted.low:.3f}, firm {fitted.firm:.3f}"]
+    center, same = direction(vectors, data)
+    lines = [
+        f"{url}: low {fitted.low:.3f}, firm {fitted.firm:.3f}, same {same:.2f}, center of {norm(center):.2f}"
+    ]
+    if folder:
+        rounded = [round(value, 4) for value in center.tolist()]
+        (folder / f"{vectors.embedder.model}.center.json").write_text(json.dumps(rounded))
     for name in scored:
         lines.append(
             f"  {name}: random p50 {_read(fitted, chance[name], 50):.2f} p99 {_read(fitted, chance[name], 99):.2f};"
@@ -222,6 +244,25 @@ def calibrate(url: str, data: Path, folder: Path | None) -> str:
             )
         )
     return "\n".join(lines)
+
+
+def direction(vectors: Vectors, data: Path) -> tuple[Floats, float]:
+    """The mean (dim,) of the unit vectors of turns and, for a model of several languages, of paragraphs, each set
+    counting the same; and the cosine without it that 95 % of the pairs of turns of one speaker are below."""
+    talks = locomo(data)
+    turns = [vectors.of(f"locomo{i}", talk.passages, "document") for i, talk in enumerate(talks)]
+    means = [np.concatenate(turns).mean(axis=0)]
+    if len(vectors.embedder.languages or ()) > 1:
+        for path in sorted((data / "xquad").glob("xquad.*.json")):
+            means.append(vectors.of(f"{path.stem}0", xquad(path)[0].passages, "document").mean(axis=0))
+    center = np.mean(means, axis=0)
+    pairs = []
+    for talk, made in zip(talks, turns, strict=True):
+        speakers = np.array([text.partition(":")[0] for text in talk.passages])
+        units = centred(made, tuple(center.tolist()))
+        one = np.triu(speakers[:, None] == speakers[None, :], 1)
+        pairs.append((units @ units.T)[one])
+    return center, float(np.percentile(np.concatenate(pairs), 95))
 
 
 def fit(right: list[Floats]) -> Calibration:
@@ -255,6 +296,40 @@ def _right(groups: list[Scored]) -> Floats:
 
 def _read(calibration: Calibration, cosines: Floats, percentile: float) -> float:
     return calibration.similarity(float(np.percentile(cosines, percentile)))
+
+
+async def weights(url: str, data: Path) -> str:
+    """R@1 and R@10 of hybrid searches by the weight of vectors, as a table: LoCoMo, and XQuAD's fitting half."""
+    groups = {"LoCoMo": locomo(data)}
+    groups |= {path.suffixes[0][1:]: xquad(path) for path in sorted((data / "xquad").glob("xquad.*.json"))}
+    lines = ["| set |" + "".join(f" {weight} |" for weight in WEIGHTS), "|---|" + "--:|" * len(WEIGHTS)]
+    for name, some in groups.items():
+        found = np.concatenate([await _recalls(url, group) for group in some])
+        means = found.mean(axis=0)
+        lines.append(f"| {name} |" + "".join(f" {first:.3f} / {ten:.3f} |" for first, ten in means))
+    return "\n".join([url, *lines])
+
+
+async def _recalls(url: str, group: Group) -> NDArray[np.float64]:
+    """(questions, weights, 2): R@1 and R@10 of each question."""
+    rows = []
+    async with await Memoranda.open(":memory:", embedder={"url": url}) as product:
+        texts = [{"id": str(i), "content": text} for i, text in enumerate(group.passages)]
+        for i in range(0, len(texts), 100):
+            await product.memories.add_many(texts[i : i + 100])
+        asked = [
+            {"query": question, "relevant": [str(i) for i in relevant][:20]}
+            for question, relevant in zip(group.questions, group.relevant, strict=True)
+        ]
+        for i in range(0, len(asked), 250):
+            answers = []
+            for j in range(0, len(WEIGHTS), 4):
+                ways = [{"name": str(weight), "dense_weight": weight} for weight in WEIGHTS[j : j + 4]]
+                compared = await product.evaluate(asked[i : i + 250], ways, limit=10)
+                answers.append([each.answers for each in compared.questions])
+            for parts in zip(*answers, strict=True):
+                rows.append([(float(one.rank == 1), one.recall) for part in parts for one in part])
+    return np.array(rows)
 
 
 def batches(url: str, data: Path) -> str:
@@ -301,12 +376,17 @@ def main() -> None:
     parser.add_argument("--vectors", type=Path)
     parser.add_argument("--calibrate", action="store_true")
     parser.add_argument("--batches", action="store_true")
+    parser.add_argument("--weights", action="store_true")
     given = parser.parse_args()
     if given.calibrate:
         for url in given.models:
             if url.startswith("hash:"):
                 continue
             print(calibrate(url, given.data, given.vectors), flush=True)
+        return
+    if given.weights:
+        for url in given.models:
+            print(asyncio.run(weights(url, given.data)), flush=True)
         return
     if given.batches:
         print("\n\n".join(batches(url, given.data) for url in given.models))

@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 STAMP = VENV / ".memoranda.json"
 CACHE = ROOT / ".cache"
+PACKAGES = ROOT / "packages"
 PINS = ROOT / "requirements"
 OLDEST_UV = (0, 8)
 OLDEST_PYTHON = (3, 11)
@@ -60,7 +61,7 @@ def is_current(dev: bool) -> bool:
 
 def stamp(dev: bool) -> "dict[str, object]":
     """What `.venv` depends on."""
-    files = [ROOT / "pyproject.toml", *sorted(PINS.glob("*.txt"))]
+    files = [ROOT / "pyproject.toml", *sorted(PINS.glob("*.txt")), *sorted(PACKAGES.glob("*/pyproject.toml"))]
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
     return {"root": str(ROOT), "files": digest, "dev": dev}
 
@@ -81,7 +82,9 @@ def install(dev: bool) -> None:
     lists = ["runtime.txt", "dev.txt"] if dev else ["runtime.txt"]
     wanted = [part for name in lists for part in ("-r", PINS / name)]
     call(uv, "pip", "install", *into, "--require-hashes", *wanted, env=env)
-    project = ["--no-deps", "--build-constraints", PINS / "build.txt", "-e", ROOT]
+    folders = [ROOT, *(path.parent for path in sorted(PACKAGES.glob("*/pyproject.toml")))]
+    editable = [part for folder in folders for part in ("-e", folder)]
+    project = ["--no-deps", "--build-constraints", PINS / "build.txt", *editable]
     call(uv, "pip", "install", *into, *project, env=env)
     STAMP.write_text(json.dumps(stamp(dev)))
 

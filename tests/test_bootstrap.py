@@ -24,6 +24,7 @@ def bootstrap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     places = {"ROOT": tmp_path, "VENV": tmp_path / ".venv", "PINS": tmp_path / "requirements"}
+    places["PACKAGES"] = tmp_path / "packages"
     for name, place in places.items():
         monkeypatch.setattr(module, name, place)
     monkeypatch.setattr(module, "STAMP", tmp_path / ".venv" / ".memoranda.json")
@@ -82,6 +83,10 @@ def test_a_change_of_what_it_depends_on_asks_for_a_new_setup(bootstrap: ModuleTy
     bootstrap.STAMP.write_text(json.dumps(bootstrap.stamp(dev=True)))
     assert bootstrap.is_current(dev=False)
     (bootstrap.PINS / "runtime.txt").write_text("numpy==3\n")
+    assert not bootstrap.is_current(dev=False)
+    bootstrap.STAMP.write_text(json.dumps(bootstrap.stamp(dev=False)))
+    (bootstrap.PACKAGES / "one").mkdir(parents=True)
+    (bootstrap.PACKAGES / "one" / "pyproject.toml").write_text("[project]\n")
     assert not bootstrap.is_current(dev=False)
 
 

@@ -54,11 +54,12 @@ def test_a_shipped_model_is_whole_and_says_where_it_is_from(name: str) -> None:
     assert model.manifest.licence in ("MIT", "Apache-2.0")
     assert model.manifest.origin
     assert 0 < model.manifest.calibration.firm < 1
+    assert model.manifest.languages == {"en"}
 
 
 def test_shipped_weights_stay_under_sixty_megabytes() -> None:
     assert sum(path.stat().st_size for path in WEIGHTS.rglob("*") if path.is_file()) < 60_000_000
-    assert known_models() == ["arctic-embed-s", "potion-base-8m", "wordllama"]
+    assert known_models() == ["arctic-embed-s", "multilingual-e5-small", "potion-base-8m", "wordllama"]
 
 
 def test_a_cut_file_is_refused_at_once(tmp_path: Path) -> None:
@@ -154,7 +155,9 @@ def test_an_onnx_file_that_is_none_is_unavailable(tmp_path: Path) -> None:
 def test_a_model_of_a_package_that_is_not_there_says_what_to_install(tmp_path: Path) -> None:
     manifest = json.loads((WEIGHTS / "wordllama/model.json").read_text())
     (tmp_path / "model.json").write_text(json.dumps({**manifest, "package": "no_such_package"}))
-    with pytest.raises(ConfigError, match="no_such_package is not installed"):
+    with pytest.raises(
+        ConfigError, match=r"needs a package of its own: pip install 'memoranda\[wordllama\]'"
+    ):
         open_embedder(f"local:{tmp_path}")
 
 

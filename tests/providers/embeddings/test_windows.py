@@ -1,6 +1,8 @@
+import unicodedata
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -46,3 +48,12 @@ def test_words_stay_whole(words: list[str]) -> None:
 
 def test_a_text_without_tokens_is_one_window() -> None:
     assert windows("   ", np.empty(0, np.int64), 40, 4) == [Span(0, 3)]
+
+
+@pytest.mark.parametrize("word", ["ที่น้ำ", "हिन्दी", "👍🏽👩\u200d🔬"])
+def test_no_window_begins_inside_a_character(word: str) -> None:
+    text = word * 60
+    for span in windows(text, np.arange(len(text)), 60, 6)[1:]:
+        assert unicodedata.category(text[span.start])[0] != "M"
+        assert text[span.start] not in "\u200d🏽"
+        assert text[span.start - 1] != "\u200d"

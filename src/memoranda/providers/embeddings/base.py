@@ -99,6 +99,9 @@ class Embedder(ABC):
     """True if the model is a provider's, which may charge for it."""
     token_dim: int = 0
     """The dimension of its token vectors; 0 if it has none."""
+    languages: frozenset[str] | None = None
+    """ISO 639-1 codes of the languages that the model was trained on; None where they are not known, and for a model
+    that reads no language."""
     dense_weight: float = 0.7
     """The weight of its cosines against BM25 in a fused score, 0..1, as measured on labelled questions."""
 
@@ -138,7 +141,7 @@ class WrappedEmbedder(Embedder):
         self.inner = inner
         self.model, self.dim, self.max_tokens = inner.model, inner.dim, inner.max_tokens
         self.calibration, self.dense_weight = inner.calibration, inner.dense_weight
-        self.remote, self.token_dim = inner.remote, inner.token_dim
+        self.remote, self.token_dim, self.languages = inner.remote, inner.token_dim, inner.languages
 
     def split(self, text: str) -> list[Span]:
         return self.inner.split(text)

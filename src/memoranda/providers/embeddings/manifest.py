@@ -26,10 +26,10 @@ class ModelFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A model as its `model.json` describes it.
 
-    `token_projection` is a file of `TokenProjection`; None for a model without token vectors. `max_tokens` counts what
-    the model adds to a text, too. `package` names an installed Python package whose
-    folder `weights` and `tokenizer` are in; else they are beside `model.json`. `files` may be empty for a
-    folder of the user's own: nothing is checked then.
+    `token_projection` is a file of `TokenProjection`; None for a model without token vectors.
+    `max_tokens` counts what the model adds to a text, too. `languages` are those that it was trained on, as ISO 639-1
+    codes. `package` names a Python module whose folder `weights` and `tokenizer` are in, and `install` is its name for
+    pip; else they are beside `model.json`. `files` may be empty for a folder of one's own: nothing is checked then.
     """
 
     name: str
@@ -42,7 +42,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     token_projection: str | None = None
     pooling: Literal["cls", "mean"] = "mean"
     query_prefix: str = ""
+    passage_prefix: str = ""
+    languages: frozenset[str] | None = None
     package: str | None = None
+    install: str = ""
     licence: str = ""
     origin: str = ""
     calibration: Calibration = Calibration()
@@ -107,7 +110,7 @@ def open_folder(folder: Path) -> ModelFolder:
         manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
     except msgspec.DecodeError as exc:
         raise ConfigError("embedder.url", f"{folder / MANIFEST} cannot be read: {exc}") from exc
-    return ModelFolder(manifest, _package(manifest.package) if manifest.package else folder)
+    return ModelFolder(manifest, _package(manifest) if manifest.package else folder)
 
 
 def described(folder: Path) -> Manifest:
@@ -154,9 +157,12 @@ def _json(path: Path) -> dict[str, Any]:
     return value
 
 
-def _package(name: str) -> Path:
+def _package(manifest: Manifest) -> Path:
     """Return the folder of an installed package, without importing it."""
-    spec = find_spec(name)
+    assert manifest.package is not None
+    spec = find_spec(manifest.package)
     if spec is None or not spec.submodule_search_locations:
-        raise ConfigError("embedder.url", f"the package {name} is not installed; install memoranda[{name}]")
+        raise ConfigError(
+            "embedder.url", f"{manifest.name} needs a package of its own: pip install {manifest.install}"
+        )
     return Path(spec.submodule_search_locations[0])

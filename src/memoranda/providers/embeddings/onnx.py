@@ -34,6 +34,8 @@ class OnnxEmbedder(ThreadedEmbedder):
         self.max_tokens = manifest.max_tokens
         self.calibration = manifest.calibration
         self.dense_weight = manifest.dense_weight
+        self.languages = manifest.languages
+        self.prefixes: dict[Task, str] = {"query": manifest.query_prefix, "document": manifest.passage_prefix}
         self.folder = folder
         projection = manifest.token_projection
         self._projection = None if projection is None else TokenProjection(folder.checked(projection))
@@ -46,7 +48,7 @@ class OnnxEmbedder(ThreadedEmbedder):
         token_vectors: list[TokenVectors] = []
         tokens = 0
         for row, text in enumerate(texts):
-            ids = self._ids(self.folder.manifest.query_prefix + text if task == "query" else text)
+            ids = self._ids(self.prefixes[task] + text)
             states = self._states(ids)
             vectors[row] = unit(self._pooled(states), text)
             if self._projection is not None:
@@ -55,7 +57,7 @@ class OnnxEmbedder(ThreadedEmbedder):
         return Embedded(vectors, tokens, token_vectors=token_vectors if self.token_dim else None)
 
     def split(self, text: str) -> list[Span]:
-        return self._wordpieces.split(text, self._capacity)
+        return self._wordpieces.split(text, self._capacity - self._prefix_tokens["document"])
 
     @cached_property
     def _wordpieces(self) -> Wordpieces:
@@ -68,21 +70,21 @@ class OnnxEmbedder(ThreadedEmbedder):
         before, after = self._wordpieces.around
         return self.max_tokens - len(before) - len(after)
 
+    @cached_property
+    def _prefix_tokens(self) -> dict[Task, int]:
+        """The number of tokens of the prefix of a query, and of a passage."""
+        heads = {task: self._wordpieces.head(text.rstrip(), self.max_tokens) for task, text in self.prefixes.items()}
+        return {task: len(head) for task, head in heads.items()}
+
     def _ids(self, text: str) -> list[int]:
         before, after = self._wordpieces.around
         return [*before, *self._wordpieces.head(text, self._capacity), *after]
 
     def _of_tokens(self, projection: TokenProjection, states: Vectors, task: Task) -> TokenVectors:
-        """Return the token vectors of a text or question, without those of the query prefix."""
-        if task == "document":
-            return projection.codes(states)
+        """Return the token vectors of a text or question, without those of its prefix."""
         begin = len(self._wordpieces.around[0])
-        return projection.weighted(np.delete(states, slice(begin, begin + self._prefix_tokens), axis=0))
-
-    @cached_property
-    def _prefix_tokens(self) -> int:
-        """The number of tokens of the query prefix."""
-        return len(self._wordpieces.head(self.folder.manifest.query_prefix.rstrip(), self._capacity))
+        own = np.delete(states, slice(begin, begin + self._prefix_tokens[task]), axis=0)
+        return projection.codes(own) if task == "document" else projection.weighted(own)
 
     def _pooled(self, states: Vectors) -> Vectors:
         """Return the vector of a text, from the states of its tokens (t, hidden) or as the model gives it."""

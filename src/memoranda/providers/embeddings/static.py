@@ -50,6 +50,7 @@ class StaticEmbedder(ThreadedEmbedder):
         self.max_tokens = manifest.max_tokens
         self.calibration = manifest.calibration
         self.dense_weight = manifest.dense_weight
+        self.languages = manifest.languages
         self.folder = folder
         self._loading = Lock()
         self.dim = manifest.dim or self._loaded().rows.shape[1]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from unicodedata import category
+
 import numpy as np
 from numpy.typing import NDArray
 
 from memoranda.providers.embeddings.base import Span
+
+_JOINER = "\u200d"
 
 
 def windows(text: str, starts: NDArray[np.int64], limit: int, overlap: int) -> list[Span]:
@@ -31,9 +35,22 @@ def _cut(text: str, starts: NDArray[np.int64], index: int, least: int) -> int:
     character = 0
     for i in range(index, least, -1):
         at = int(starts[i])
-        if at == starts[i - 1]:
+        if at == starts[i - 1] or _continues(text, at):
             continue
-        if not (text[at].isalnum() and text[at - 1].isalnum()):
+        if not (text[at].isalnum() and (text[at - 1].isalnum() or _is_mark(text[at - 1]))):
             return i
         character = character or i
     return character or index
+
+
+def _continues(text: str, at: int) -> bool:
+    """Return True if a sign belongs to the character before it: a vowel or tone sign, an accent, a skin tone, or one
+    of joined emoji."""
+    sign = text[at]
+    return (
+        _is_mark(sign) or sign == _JOINER or text[at - 1] == _JOINER or "\U0001f3fb" <= sign <= "\U0001f3ff"
+    )
+
+
+def _is_mark(sign: str) -> bool:
+    return not sign.isascii() and category(sign)[0] == "M"

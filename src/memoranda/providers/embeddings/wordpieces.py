@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -50,8 +51,12 @@ class Wordpieces:
     @cached_property
     def unknown(self) -> int | None:
         """The id of the unknown token."""
-        token = getattr(self._tokenizer.model, "unk_token", None)
-        return None if token is None else self._tokenizer.token_to_id(token)
+        unknown: int | None
+        if (token := getattr(self._tokenizer.model, "unk_token", None)) is not None:
+            unknown = self._tokenizer.token_to_id(token)
+        else:  # a Unigram model has it in its file alone
+            unknown = json.loads(self._path.read_bytes())["model"].get("unk_id")
+        return unknown
 
     def head(self, text: str, limit: int) -> list[int]:
         """Return the first `limit` ids of the text alone, without tokenizing much more of it."""
@@ -64,7 +69,7 @@ class Wordpieces:
 
     def split(self, text: str, limit: int) -> list[Span]:
         """Windows of the text that have at most `limit` tokens, a tenth of them shared with the next."""
-        if len(text) <= limit and text.isascii():
+        if len(text) < limit and text.isascii():  # XLM-R's has a token more, for the space before a text
             return [Span(0, len(text))]
         encoding = self._tokenizer.encode(well_formed(text), add_special_tokens=False)
         if len(encoding) <= limit:
