@@ -4287,8 +4287,8 @@ export interface components {
         };
         /**
          * MemoryStats
-         * @description Counts and sizes of the tenant; `jobs`, `database`, `index` and `words` are about the whole folder, and null
-         *         for all but an admin of tenant `default`.
+         * @description Counts and sizes of the tenant; `embedder_note` says what `embedder: auto` has decided, if anything. `jobs`,
+         *         `database`, `index` and `words` are about the whole folder, and null for all but an admin of tenant `default`.
          */
         MemoryStats: {
             /** @enum {unknown} */
@@ -4305,6 +4305,8 @@ export interface components {
             unembedded: number;
             behind: string[];
             model: string;
+            /** @default null */
+            embedder_note: string | null;
             dimension: number;
             jobs: {
                 [key: string]: number;

@@ -35,6 +35,7 @@ from memoranda.storage.data_lock import (
 from memoranda.storage.sql import open_database
 from memoranda.storage.sql.base import Database, Options
 from memoranda.store.core import Core
+from memoranda.store.covering import AUTO, DECIDED, ENGLISH, MULTILINGUAL, decision
 from memoranda.store.ingest import Ingest
 from memoranda.store.jobs import Jobs
 from memoranda.store.retrieval.rerank_weights import PRESETS, load
@@ -137,7 +138,7 @@ def _wire(
     with ExitStack() as opened:
         if folder is not None:
             make_private(folder)
-        asked = _embedder(config) if own is None else CachedEmbedder(own, config.embedder.cache_size)
+        asked = _embedder(config, url) if own is None else CachedEmbedder(own, config.embedder.cache_size)
         opened.callback(asked.close)
         check_dimension(config, asked.model, asked.dim)
         database = config.database
@@ -152,6 +153,14 @@ def _wire(
         unused = not db.read(lambda c: c.one("has_rows", []))
         if own_rows is not None and unused and db.read(lambda c: c.one("get_meta", [DATABASE_ID])) is None:
             refuse_emptied_database(own_rows)
+        if url == AUTO:
+            url = _by_texts(db)
+            if url != ENGLISH:
+                asked.close()
+                asked = _embedder(config, url)
+                opened.callback(asked.close)
+        elif own is None:
+            _forget_decision(db)
         database_id = _database_id(db)  # before an index makes a file: a start that is killed can be repeated
         earlier = _earlier(config, db, asked, url)
         if earlier is not None:
@@ -186,9 +195,21 @@ def _wire(
     return Wired(_core(config, store, embedder, asked, url, threads, blobs), lock, index_of, index_url)
 
 
-def _embedder(config: Config) -> Embedder:
+def _embedder(config: Config, url: str) -> Embedder:
     asked = config.embedder
-    return open_embedder(asked.url, threads=asked.threads, cache_size=asked.cache_size, settings=asked)
+    return open_embedder(url, threads=asked.threads, cache_size=asked.cache_size, settings=asked)
+
+
+def _by_texts(db: Database) -> str:
+    """Return the URL that `auto` stands for: of the model that the texts need, or that has made their vectors."""
+    stored, decided = db.read(lambda c: (c.one("get_meta", [EMBEDDER]), decision(c)))
+    return MULTILINGUAL if decided == "move" or (stored and stored[0] == MULTILINGUAL) else ENGLISH
+
+
+def _forget_decision(db: Database) -> None:
+    """Forget what `auto` had decided, as another embedder is configured."""
+    if db.read(decision) is not None:
+        db.write(lambda c: c.run("drop_meta", [DECIDED])).result()
 
 
 def _earlier(config: Config, db: Database, asked: Embedder, asked_url: str) -> Embedder | None:
@@ -209,11 +230,12 @@ def _earlier(config: Config, db: Database, asked: Embedder, asked_url: str) -> E
     if earlier.model == asked.model:
         earlier.close()
         return None
-    log.warning(
-        "searches go by %s until reindex has made the vectors of %s, which is configured now",
-        earlier.model,
-        asked.model,
-    )
+    if (config.embedder.url, asked_url) != (AUTO, MULTILINGUAL):  # this move goes on by itself
+        log.warning(
+            "searches go by %s until reindex has made the vectors of %s, which is configured now",
+            earlier.model,
+            asked.model,
+        )
     return earlier
 
 

@@ -67,6 +67,10 @@ class Upkeep:
             self._watchers.append(self.loop.create_task(self._watch()))
         self._watchers.append(self.loop.create_task(self._compare()))
 
+    def also(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run this until the end."""
+        self._watchers.append(self.loop.create_task(work))
+
     async def _compare(self) -> None:
         """Compare some texts of a random tenant with their hashes, from time to time."""
         store = self.core.store

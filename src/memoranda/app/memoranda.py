@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from typing_extensions import Unpack
 
 from memoranda.app.archive.archives import Archives
+from memoranda.app.auto_embedder import AutoEmbedder
 from memoranda.app.backfills import Backfills, Missing
 from memoranda.app.backfills import begin as begin_backfills
 from memoranda.app.bootstrap import Wired, wire
@@ -70,6 +71,7 @@ from memoranda.sessions.sessions import Sessions
 from memoranda.sessions.switches import Switches
 from memoranda.sessions.values import Around, NewMessage, Observed
 from memoranda.store.core import Core
+from memoranda.store.covering import AUTO
 from memoranda.store.workers import Workers
 from memoranda.types import Job, Subject, Through
 
@@ -114,6 +116,7 @@ class Memoranda:
         self.archives = Archives(core, self.subject)
         self._session_services = session_services
         self._facts_clock = facts_clock
+        self.auto: AutoEmbedder | None = None
         self._moves = moves
         self._upkeep = upkeep
         self._librarian = librarian
@@ -174,7 +177,11 @@ class Memoranda:
         librarian.begin()
         session_services.clock.begin()
         facts_clock.begin()
-        return cls(config, wired, moves, upkeep, librarian, engine, session_services, facts_clock, workers)
+        product = cls(config, wired, moves, upkeep, librarian, engine, session_services, facts_clock, workers)
+        if config.embedder.url == AUTO and own is None:
+            product.auto = AutoEmbedder(core, moves)
+            upkeep.also(product.auto.watch())
+        return product
 
     def _placed(self, subject: Subject) -> Subject:
         """Return a subject in the configured time zone, if it names none."""

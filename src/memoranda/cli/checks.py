@@ -28,6 +28,7 @@ from memoranda.providers.embeddings import open_embedder
 from memoranda.providers.embeddings.local import WEIGHTS, known_models
 from memoranda.providers.embeddings.manifest import open_folder
 from memoranda.store.core import Core
+from memoranda.store.covering import AUTO, ENGLISH
 from memoranda.store.index_checks import sample
 from memoranda.store.store import Store
 
@@ -154,7 +155,7 @@ def free_space(path: Path) -> Finding:
 
 def model(config: Config) -> Iterator[Finding]:
     """Check the checksums of the model's files, then embed one text."""
-    url = config.embedder.url
+    url = ENGLISH if config.embedder.url == AUTO else config.embedder.url
     scheme, _, name = url.partition(":")
     try:
         if scheme == "local":
@@ -281,6 +282,8 @@ def counts(tenant: str, stats: dict[str, Any]) -> Iterator[Finding]:
         yield note(
             f"vectors{where}", f"{pending} rows wait for vectors of {stats['model']}", "memoranda reindex"
         )
+    if (decided := stats.get("embedder_note")) and tenant == "default":
+        yield note("embedder", decided)
     if behind := stats["behind"]:
         yield broken(f"behind{where}", f"{behind} did not take the last changes", rebuild)
     for side in ("index", "words"):

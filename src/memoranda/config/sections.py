@@ -17,6 +17,12 @@ from memoranda.types import KINDS, Role
 Weight = Annotated[float, Meta(ge=0)]
 Seconds = Annotated[float, Meta(gt=0)]
 Url = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9+.-]*:", description="a URL such as `memory:`")]
+EmbedderUrl = Annotated[
+    str,
+    Meta(
+        pattern=r"^(auto$|[a-z][a-z0-9+.-]*:)", description="`auto` or a URL such as `local:arctic-embed-s`"
+    ),
+]
 ModelUrl = Annotated[
     str, Meta(pattern=r"^[a-z][a-z0-9+.-]*:", description="a URL such as `http://localhost:8000/v1`")
 ]
@@ -65,7 +71,7 @@ class Embedder(Section, frozen=True, kw_only=True):
     """The embedding model; `cache_size` is the number of cached query embeddings. The other keys are for models that a
     provider serves; `timeout` and `query_timeout` are in seconds."""
 
-    url: Url = "local:arctic-embed-s"
+    url: EmbedderUrl = "auto"
     threads: Count = 1
     cache_size: Size = 1000
     base_url: WebUrl | None = None

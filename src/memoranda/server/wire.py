@@ -383,8 +383,8 @@ class MemoryCount(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.
 
 
 class MemoryStats(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.stats"):
-    """Counts and sizes of the tenant; `jobs`, `database`, `index` and `words` are about the whole folder, and null
-    for all but an admin of tenant `default`."""
+    """Counts and sizes of the tenant; `embedder_note` says what `embedder: auto` has decided, if anything. `jobs`,
+    `database`, `index` and `words` are about the whole folder, and null for all but an admin of tenant `default`."""
 
     memories: int
     characters: int
@@ -396,6 +396,7 @@ class MemoryStats(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.
     unembedded: int
     behind: list[str]
     model: str
+    embedder_note: str | None = None
     dimension: int
     jobs: dict[str, int] | None
     database: dict[str, Any] | None

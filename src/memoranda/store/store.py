@@ -21,6 +21,7 @@ from memoranda.indexes.keyword.base import Words
 from memoranda.indexes.vector.base import Index
 from memoranda.storage.sql.base import Connection, Database, Row
 from memoranda.store.changes import Applied, Outcome, Put, Settled, embeddings, text_key
+from memoranda.store.covering import note as embedder_note
 from memoranda.store.forgotten import forgotten_rows
 from memoranda.store.index_sync import Derived, Live, Mirror
 from memoranda.store.integrity import Compared, Damage
@@ -538,6 +539,7 @@ class Store:
                 "without_token_vectors": without_tokens[0] if without_tokens else 0,
                 "unembedded": sum(n for t, n in c.all("count_pending", [awaited]) if t == tenant),
                 "jobs": dict(c.all("count_jobs")),
+                "embedder_note": embedder_note(c, self.model),
             }
 
         return self.db.read(counts, tenant) | {

@@ -6,9 +6,11 @@ Korean, are pairs of characters. Names of code (`c++`, `user_name`, `getUserName
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
+from unicodedata import name
 
 import msgspec
 from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
@@ -26,6 +28,40 @@ MARKERS = tuple(f"{MARKER}{code}" for code in STEMMERS if code != ENGLISH)
 """Terms that name the language of a text, for what a query is stemmed by."""
 LEAST_SHARE = 0.02
 """The share of a tenant's texts in a language beyond which it is one of the tenant's."""
+
+LANGUAGE_CHARS, LANGUAGE_LETTERS = 2_000, 200
+"""Characters of a text, and letters of those, by which `language_in` tells its language."""
+LATIN = "LATIN"
+SCRIPTS = {
+    "ARABIC": "ar",
+    "ARMENIAN": "hy",
+    "BENGALI": "bn",
+    "CJK": "zh",
+    "CYRILLIC": "ru",
+    "DEVANAGARI": "hi",
+    "ETHIOPIC": "am",
+    "FULLWIDTH": "zh",
+    "GEORGIAN": "ka",
+    "GREEK": "el",
+    "GUJARATI": "gu",
+    "GURMUKHI": "pa",
+    "HALFWIDTH": "ja",
+    "HANGUL": "ko",
+    "HEBREW": "he",
+    "HIRAGANA": "ja",
+    "KANNADA": "kn",
+    "KATAKANA": "ja",
+    "KHMER": "km",
+    "LAO": "lo",
+    "MALAYALAM": "ml",
+    "MYANMAR": "my",
+    "ORIYA": "or",
+    "SINHALA": "si",
+    "TAMIL": "ta",
+    "TELUGU": "te",
+    "THAI": "th",
+}
+"""The language with most speakers of each script, by how Unicode's names of its letters begin."""
 
 LONGEST_STEMMED = 40
 """Characters of a word that is stemmed: longer ones are hashes and the like."""
@@ -132,6 +168,19 @@ def _forms(word: str, languages: tuple[str, ...]) -> Sequence[str]:
     words = _WORDS.analyze(word if word.isascii() else same_letters(encodable(word)))
     stemmed = [_stemmed(words, language) for language in languages]
     return tuple(dict.fromkeys(term for some in (*stemmed, map(_bounded, _plain(words))) for term in some))
+
+
+def language_in(text: str) -> str:
+    """Return the code of the language that a text is in: by its stop words, or by its script if that is not Latin; ""
+    if nothing tells, and "und" (ISO 639-2) for a script of a language that is not known here."""
+    beginning = text[:LANGUAGE_CHARS]
+    if not beginning.isascii():
+        letters = [letter for letter in beginning if letter.isalpha()][:LANGUAGE_LETTERS]
+        scripts = Counter(name(letter, "").partition(" ")[0] for letter in letters)
+        script = max(scripts, key=lambda each: scripts[each], default=LATIN)
+        if script != LATIN:
+            return SCRIPTS.get(script, "und")
+    return _analyzed(beginning).language
 
 
 def spoken(counts: Mapping[str, int], texts: int) -> frozenset[str]:

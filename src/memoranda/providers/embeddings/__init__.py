@@ -17,6 +17,7 @@ EMBEDDERS = {
     "openai": "memoranda.providers.embeddings.openai:open_openai",
     "gemini": "memoranda.providers.embeddings.gemini:open_gemini",
     "ollama": "memoranda.providers.embeddings.ollama:open_ollama",
+    "auto": "memoranda.providers.embeddings.local:open_auto",
 }
 DEFAULT_EMBEDDER = "local:arctic-embed-s"
 
@@ -37,7 +38,8 @@ def open_embedder(
     url: str, *, threads: int = 1, cache_size: int = 1000, settings: Settings | None = None
 ) -> CachedEmbedder:
     """Open the embedder that `url` names: `local:arctic-embed-s`, `local:/folder`, `hash:256`, `openai:MODEL`,
-    `gemini:MODEL`, `ollama:MODEL`, the last three with settings of their own, as in `ollama:x?dimension=768`.
+    `gemini:MODEL`, `ollama:MODEL`, the last three with settings of their own, as in `ollama:x?dimension=768`. `auto` is
+    the default one; which model it stands for in a store depends on the texts there.
 
     `threads` is how many texts a model in this process embeds at once. `cache_size` is how many queries are cached
     with their vectors; 0 caches none. `settings` are those of a provider: its address, key, limits. No large file is

@@ -15,8 +15,15 @@ WEIGHTS = Path(__file__).parent / "weights"
 
 
 def known_models() -> list[str]:
-    """Return the names of known local models, including `wordllama`, which needs its package."""
+    """Return the names of known local models, including those whose package is not installed."""
     return sorted(path.parent.name for path in WEIGHTS.glob(f"*/{MANIFEST}"))
+
+
+def open_auto(url: str, settings: Settings) -> ThreadedEmbedder:
+    """Open the model that `auto` begins with; a store knows what it uses by now."""
+    if url != "auto":
+        raise ConfigError("embedder.url", f"{url!r}: `auto` takes nothing; to pin a model write local:NAME")
+    return open_local("local:arctic-embed-s", settings)
 
 
 def open_local(url: str, settings: Settings) -> ThreadedEmbedder:

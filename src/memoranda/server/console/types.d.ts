@@ -195,6 +195,7 @@ export interface Job {
 export interface Stats {
   memories: number; characters: number; by_kind: Record<string, number>; chunks: number; vectors: number;
   indexed_vectors: number; indexed_words: number; unembedded: number; behind: string[]; model: string; dimension: number;
+  embedder_note: string | null;
   jobs: Record<JobState, number> | null; database: Record<string, unknown> | null; index: Record<string, unknown> | null;
   words: Record<string, unknown> | null;
 }

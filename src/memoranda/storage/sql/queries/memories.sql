@@ -81,6 +81,9 @@ INSERT INTO removals (tenant_id, rev, seq) VALUES (?, ?, ?)
 -- name: newest
 SELECT seq FROM memories WHERE tenant_id = ? ORDER BY seq DESC LIMIT ?
 
+-- name: newest_texts
+SELECT content FROM memories WHERE tenant_id = ? ORDER BY seq DESC LIMIT ?
+
 -- name: removals_after
 SELECT seq FROM removals WHERE tenant_id = ? AND rev > ? ORDER BY rev
 
@@ -185,6 +188,9 @@ SELECT value FROM meta WHERE key = ?
 
 -- name: set_meta
 INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value
+
+-- name: drop_meta
+DELETE FROM meta WHERE key = ?
 
 -- name: keep_meta
 INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO NOTHING

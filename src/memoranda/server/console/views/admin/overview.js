@@ -30,7 +30,7 @@ export function Overview({ children }) {
           ]} /></section>
         <section class="card panel-card"><h2>${t.admin.indexes}</h2>
           <${Pairs} pairs=${[
-            [t.admin.model, html`<span class="mono id">${stats.model}</span>`], [t.admin.dimension, t.number(stats.dimension)],
+            [t.admin.model, html`<span class="mono id">${stats.model}</span>${stats.embedder_note && html`<p class="hint">${stats.embedder_note}</p>`}`], [t.admin.dimension, t.number(stats.dimension)],
             [t.admin.vectors, t.admin.ofRows(stats.indexed_vectors, stats.vectors)], [t.admin.words, t.number(stats.indexed_words)],
             [t.admin.unembedded, t.number(stats.unembedded)], [t.admin.behind, stats.behind.length ? stats.behind.map((side) => html`<${Badge} tone="warn">${side}<//> `) : t.none],
           ]} />
