@@ -259,7 +259,7 @@ def test_secrets_are_shown_nowhere() -> None:
         ("responses: {file_min_score: 2}", "responses.file_min_score", "must be a number between 0 and 1, not 2"),
         ("summarization: {window_size: 0}", "summarization.window_size", "must be a whole number of 1 or more"),
         ("agents: {}", "agents", "must be a list of agent profiles"),
-        ("embedder: {url: minilm}", "embedder.url", "must be a URL such as `memory:`, not 'minilm'"),
+        ("embedder: {url: minilm}", "embedder.url", "must be `auto` or a URL such as `local:arctic-embed"),
         ("keys: {}", "keys", "must be a list of keys"),
         ("- a", "memoranda.yaml", "must hold `key: value` lines"),
         ("data: [", "memoranda.yaml", "is not valid YAML: line 1"),
