@@ -23,6 +23,7 @@ import numpy as np
 
 import memoranda
 from memoranda.filters import EVERYTHING, parse
+from memoranda.providers.embeddings.base import QueryEmbedding
 from memoranda.types import Query, Subject
 
 DIM = 384
@@ -130,7 +131,7 @@ def measure(folder: Path, base: np.ndarray) -> dict[str, float]:
 
     def search(scopes: list[str], mode: str, i: int, limit: int = 10, filters: dict | None = None):
         query = Query(query=questions[i], scopes=scopes, mode=mode, limit=limit, filters=filters)
-        return recall.search(subject, query, None if mode == "words" else queries[i])
+        return recall.search(subject, query, None if mode == "words" else QueryEmbedding(queries[i]))
 
     search(["all"], "hybrid", 0)
     for mode in ("dense", "words", "hybrid"):
@@ -170,13 +171,14 @@ def resident(folder: Path, rows: int) -> float:
     opened an empty one."""
     code = (
         "import sys, numpy as np, memoranda\n"
+        "from memoranda.providers.embeddings.base import QueryEmbedding\n"
         "from memoranda.types import Query, Subject\n"
         f"rc = memoranda.open(sys.argv[1], embedder={{'url': 'hash:{DIM}'}})\n"
         "core = rc.inner.core\n"
         "rng = np.random.default_rng(5)\n"
         "for i in range(50):\n"
         f"    v = rng.standard_normal({DIM}).astype('f4')\n"
-        "    core.recall.search(Subject(), Query(query='bada1 kuru2'), v)\n"
+        "    core.recall.search(Subject(), Query(query='bada1 kuru2'), QueryEmbedding(v))\n"
         "line = [l for l in open('/proc/self/status') if l.startswith('VmRSS')][0]\n"
         "print(int(line.split()[1]) * 1024)\n"
         "rc.close()\n"

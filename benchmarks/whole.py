@@ -16,6 +16,7 @@ import numpy as np
 import memoranda
 from growth import LANGUAGE
 from index import make_vectors
+from memoranda.providers.embeddings.base import QueryEmbedding
 from memoranda.types import Query, Subject
 
 DIM, BATCH, QUERIES, ROUNDS = 384, 1_000, 100, 2
@@ -169,7 +170,7 @@ def searched(rc: Any, vectors: np.ndarray) -> dict[str, float]:
         for i, pick in enumerate(picks.tolist()):
             query = Query(query=LANGUAGE.question(pick), scopes=["all"], mode=mode, limit=10)
             wall, cpu = time.perf_counter(), time.process_time()
-            hits = recall.search(Subject(), query, None if mode == "words" else queries[i])
+            hits = recall.search(Subject(), query, None if mode == "words" else QueryEmbedding(queries[i]))
             spent.append((time.perf_counter() - wall, time.process_time() - cpu))
             assert hits, mode
         figures[mode], figures[f"{mode} cpu"] = (

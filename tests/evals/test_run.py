@@ -221,7 +221,7 @@ def test_weights_are_fitted_to_what_tells_right_from_wrong() -> None:
         asked.append(Example(question, [[f"k{i}"] for i in range(12)], features, right))
     weights = fitted("people", asked, None)
     assert 0.5 < weights.weights["asks"] < 1.5
-    assert weights.weights["near"] == 0.0
+    assert weights.weights["tokens"] == 0.0
     assert max(weights.weights, key=lambda name: weights.weights[name]) == "asks"
     answers = left_out("people", asked, None, 3)
     assert [one.question.id for one in answers] == [str(n) for n in range(60)]

@@ -21,6 +21,7 @@ from memoranda.providers.chat.base import Ask, Ended, Model, Piece, TokenUsage
 from memoranda.providers.chat.said import Meter, characters, estimated
 from memoranda.providers.embeddings.base import Embedded, Embedder, QueryEmbedding, Task
 from memoranda.storage.sql.base import Connection, Database
+from memoranda.text.analysis import language_in
 
 log = logging.getLogger("memoranda.usage")
 DAY = 86_400_000_000
@@ -183,8 +184,10 @@ class Ledger:
             return None, []
         except SpendingLimit:
             return None, ["spending"]
-        pairs = zip(embedded.vectors, embedded.tokens_of_each, strict=True)
-        return [QueryEmbedding(vector, embedder.model, tokens) for vector, tokens in pairs], []
+        return [
+            QueryEmbedding(vector, embedder.model, tokens, _covered(embedder, text))
+            for text, vector, tokens in zip(texts, embedded.vectors, embedded.tokens_of_each, strict=True)
+        ], []
 
     # --- limits ------------------------------------------------------------------------------------
 
@@ -367,3 +370,8 @@ class Paid(Model):
 
     def usage(self) -> dict[str, Any]:
         return self._inner.usage()
+
+
+def _covered(embedder: Embedder, text: str) -> bool:
+    """Return False if the text is in a language that the model was not trained on."""
+    return embedder.languages is None or language_in(text) in {"", *embedder.languages}

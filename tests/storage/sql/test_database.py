@@ -309,7 +309,7 @@ def test_bytes_come_back(db: Database) -> None:
         load(c, [memory(1)])
         row = c.one("add_space", ["model", 64])
         assert row is not None
-        c.run("add_embedding", ["t", row[0], 1, 0, 0, 4, "h", bytearray(data)])
+        c.run("add_embedding", ["t", row[0], 1, 0, 0, 4, "h", bytearray(data), None])
 
     db.write(work).result()
     ((vector,),) = db.read(lambda c: c.select("SELECT vector FROM embeddings"))

@@ -71,7 +71,7 @@ def test_order_is_that_of_saying_whatever_was_stored_first() -> None:
 def test_what_was_said_long_before_is_no_neighbour() -> None:
     messages = [said(2, "Yes.", minute=45, before=1)]
     found = of("heron?", messages, [said(1, "Did the heron land?", minute=0)])
-    assert (found["answers"], found["around"], found["near"]) == ([0.0], [0.0], [0.0])
+    assert (found["answers"], found["around"]) == ([0.0], [0.0])
 
 
 def test_a_sitting_is_of_one_place_and_time() -> None:
@@ -83,15 +83,6 @@ def test_a_sitting_is_of_one_place_and_time() -> None:
         said(5, "e", minute=0, session="other"),
     ]
     assert of("heron", messages)["sitting"] == pytest.approx([0.8, 0.6, 1.0, 0.0, 0.9])
-
-
-def test_neighbours_that_are_candidates_lend_their_scores() -> None:
-    messages = [
-        said(1, "a", after=2),
-        said(2, "b", minute=1, before=1, after=3),
-        said(3, "c", minute=2, before=2),
-    ]
-    assert of("heron", messages)["near"] == pytest.approx([0.9, 1.8, 0.9])
 
 
 def test_the_speaker_that_a_question_names() -> None:

@@ -4,54 +4,30 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from memoranda.errors import ConfigError
 from memoranda.store.retrieval.rerank_weights import (
-    CONTEXT,
-    CONTEXT_LEAST,
     FEATURES,
     PRESETS,
     STEEPNESS,
     Weights,
-    bounded,
     load,
     squashed,
 )
 
 
 def test_parts_by_hand() -> None:
-    style = Weights("people", {"asks": -0.5, "length": 0.1}, {"asks": 0.2, "length": 3.0, "near": 9.0})
+    style = Weights("people", {"asks": -0.5, "length": 0.1}, {"asks": 0.2, "length": 3.0, "around": 9.0})
     row = np.zeros((1, len(FEATURES)))
     row[0, FEATURES.index("asks")], row[0, FEATURES.index("length")] = 1.0, 5.0
     parts = dict(zip(FEATURES, style.parts(row)[0], strict=True))
     assert parts["asks"] == pytest.approx(-0.4)
     assert parts["length"] == pytest.approx(0.2)
     assert sum(map(abs, parts.values())) == pytest.approx(0.6)
-
-
-@given(
-    st.lists(
-        st.lists(st.floats(-2, 2), min_size=len(FEATURES), max_size=len(FEATURES)), min_size=1, max_size=8
-    ),
-    st.data(),
-)
-def test_the_context_of_a_message_adds_no_more_than_its_own_score_allows(rows: Any, data: Any) -> None:
-    added = np.array(rows)
-    fused = np.array(data.draw(st.lists(st.floats(0, 1), min_size=len(rows), max_size=len(rows))))
-    held = bounded(added, fused)
-    positive = np.maximum(held[:, CONTEXT], 0.0).sum(axis=1)
-    assert (positive <= CONTEXT_LEAST + fused + 1e-9).all()
-    others = [at for at in range(len(FEATURES)) if at not in CONTEXT]
-    assert (held[:, others] == added[:, others]).all()
-    assert (np.minimum(held, 0.0) == np.minimum(added, 0.0)).all()
-    within = np.maximum(added[:, CONTEXT], 0.0).sum(axis=1) <= CONTEXT_LEAST + fused
-    assert (held[within] == added[within]).all()
+    assert (style.parts(style.neutral[None]) == 0).all()
 
 
 def test_squashing_keeps_the_order_in_bounds() -> None:

@@ -81,11 +81,12 @@ class Embedded(msgspec.Struct, frozen=True):
 
 class QueryEmbedding(msgspec.Struct, frozen=True):
     """A query as `model` embedded it ("": as the caller did): its vector (dim,), and its weighted token vectors (t,
-    token_dim) if the model has them."""
+    token_dim) if the model has them. `covered` is False if it is in a language that the model was not trained on."""
 
     vector: Vectors
     model: str = ""
     tokens: TokenVectors | None = None
+    covered: bool = True
 
 
 class Embedder(ABC):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from memoranda.providers.embeddings.batching import ThreadedEmbedder, unit
 from memoranda.providers.embeddings.manifest import ModelFolder
 from memoranda.providers.embeddings.token_vectors import TokenProjection
 from memoranda.providers.embeddings.wordpieces import Wordpieces
+
+_T = TypeVar("_T", list[int], Vectors)
 
 
 class OnnxEmbedder(ThreadedEmbedder):
@@ -52,12 +54,21 @@ class OnnxEmbedder(ThreadedEmbedder):
             states = self._states(ids)
             vectors[row] = unit(self._pooled(states), text)
             if self._projection is not None:
-                token_vectors.append(self._of_tokens(self._projection, states, task))
+                own = self._without_prefix(states, task)
+                made = self._projection.codes(own) if task == "document" else self._projection.weighted(own)
+                token_vectors.append(made)
             tokens += len(ids)
         return Embedded(vectors, tokens, token_vectors=token_vectors if self.token_dim else None)
 
+    def token_states(self, text: str, task: Task) -> tuple[list[int], Vectors]:
+        """Return the ids of the tokens of a text, and their states in the last layer (t, hidden), without those of the
+        prefix: what a projection of token vectors is fitted on."""
+        ids = self._ids(self.prefixes[task] + text)
+        return self._without_prefix(ids, task), self._without_prefix(self._states(ids), task)
+
     def split(self, text: str) -> list[Span]:
-        return self._wordpieces.split(text, self._capacity - self._prefix_tokens["document"])
+        prefix = self._wordpieces.head(self.prefixes["document"], self.max_tokens)
+        return self._wordpieces.split(text, self._capacity - len(prefix))
 
     @cached_property
     def _wordpieces(self) -> Wordpieces:
@@ -73,18 +84,23 @@ class OnnxEmbedder(ThreadedEmbedder):
     @cached_property
     def _prefix_tokens(self) -> dict[Task, int]:
         """The number of tokens of the prefix of a query, and of a passage."""
-        heads = {task: self._wordpieces.head(text.rstrip(), self.max_tokens) for task, text in self.prefixes.items()}
+        heads = {
+            task: self._wordpieces.head(text.rstrip(), self.max_tokens)
+            for task, text in self.prefixes.items()
+        }
         return {task: len(head) for task, head in heads.items()}
 
     def _ids(self, text: str) -> list[int]:
         before, after = self._wordpieces.around
         return [*before, *self._wordpieces.head(text, self._capacity), *after]
 
-    def _of_tokens(self, projection: TokenProjection, states: Vectors, task: Task) -> TokenVectors:
-        """Return the token vectors of a text or question, without those of its prefix."""
-        begin = len(self._wordpieces.around[0])
-        own = np.delete(states, slice(begin, begin + self._prefix_tokens[task]), axis=0)
-        return projection.codes(own) if task == "document" else projection.weighted(own)
+    def _without_prefix(self, tokens: _T, task: Task) -> _T:
+        """Return what a text has for each of its tokens, without those of the prefix."""
+        begin: int = len(self._wordpieces.around[0])
+        end: int = begin + self._prefix_tokens[task]
+        if isinstance(tokens, list):
+            return [*tokens[:begin], *tokens[end:]]
+        return np.concatenate((tokens[:begin], tokens[end:]))
 
     def _pooled(self, states: Vectors) -> Vectors:
         """Return the vector of a text, from the states of its tokens (t, hidden) or as the model gives it."""

@@ -20,14 +20,14 @@ BITS = 8
 class TokenProjection:
     """A projection of a model's token vectors (hidden) to `dim` dimensions, and the weights of a question's tokens.
 
-    A file of it is an `.npz` with `projection` (hidden, dim), `weights` (hidden,) and `bias` ().
+    A file of it is an `.npz` with `projection` (hidden, dim) and `weights` (hidden,), as
+    `benchmarks/token_projection.py` writes it.
     """
 
     def __init__(self, path: Path) -> None:
         with np.load(path, allow_pickle=False) as stored:
             self._projection: Floats = stored["projection"].astype(np.float32)
             self._weights: Floats = stored["weights"].astype(np.float32)
-            self._bias = float(stored["bias"])
         self.dim = self._projection.shape[1]
 
     def codes(self, states: Floats) -> NDArray[np.uint8]:
@@ -35,10 +35,11 @@ class TokenProjection:
         return np.packbits(states @ self._projection > 0, axis=1)
 
     def weighted(self, states: Floats) -> Floats:
-        """Return a question's projected token vectors (t, dim) at length 1, times the weights of the tokens, which sum
-        to 1: `exp(<unit state, weights> + bias)`, normalised."""
+        """Return a question's projected token vectors (t, dim) at length 1, times the weights of the tokens: the
+        softmax of <unit state, weights>."""
         units = _units(states)
-        weights = np.exp(np.clip(units @ self._weights + self._bias, -8.0, 4.0))
+        logits = units @ self._weights
+        weights = np.exp(logits - logits.max())
         projected: Floats = _units(units @ self._projection) * (weights / weights.sum())[:, None]
         return projected
 

@@ -44,8 +44,6 @@ class Candidates(msgspec.Struct):
     """The greatest cosine below which some scope may have more matches; None: there are no more."""
     estimated: set[int] = msgspec.field(default_factory=set)
     """The memories whose cosine is an estimate: they have no vector yet."""
-    beside: set[int] = msgspec.field(default_factory=set)
-    """The messages that are candidates because the one before or after them is."""
 
     def add_dense(self, matches: Matches, target: Target | None, depth: int) -> None:
         """Add the matches of vector search in one scope, searched `depth` deep."""

@@ -31,6 +31,8 @@ FIRST = 3
 WITHOUT_ID, WITHOUT_LONG_ID = 0.5, 0.1
 """The most probable answer to a question about a thing with a number, such as an error code, in results without it; the
 second if the number has four digits or more, as that of an order."""
+WORDS_ALONE = 0.59
+"""The most probable answer in results of which no similarity is known: `weak`."""
 NONE, STRONG = 0.25, 0.6
 """Probabilities: below the first, `none`; from the second on, `strong`."""
 
@@ -140,6 +142,8 @@ def evidence(question: str, results: Sequence[Result], searched: int | None = No
         return Evidence("none", 0.0)
     shown = features(question, results, searched)
     probability = round(1.0 / (1.0 + math.exp(-(PEOPLE if shown.people else OTHER).logit(shown))), 4)
+    if all(result.similarity is None for result in results):
+        probability = min(probability, WORDS_ALONE)
     if missing := _missing_ids(question, results[:LOOKED_AT]):
         probability = min(probability, WITHOUT_LONG_ID if any(map(_LONG.search, missing)) else WITHOUT_ID)
     return Evidence(level_of(probability), probability)

@@ -78,19 +78,19 @@ def _vector(values: Mapping[str, float]) -> Floats:
 PEOPLE = Weights(
     "people",
     {
-        "tokens": 8.47,
-        "overlap": 1.081,
-        "around": 1.698,
-        "sitting": 1.432,
-        "speaker": 0.282,
-        "length": 0.298,
-        "asks": -0.284,
-        "answers": 0.24,
-        "dated": 1.009,
-        "when": 1.295,
+        "tokens": 7.547,
+        "overlap": 1.021,
+        "around": 1.592,
+        "sitting": 1.311,
+        "speaker": 0.261,
+        "length": 0.268,
+        "asks": -0.264,
+        "answers": 0.228,
+        "dated": 0.921,
+        "when": 1.197,
     },
     {
-        "tokens": 0.278,
+        "tokens": 0.279,
         "overlap": 0.07,
         "around": 0.055,
         "sitting": 0.526,
@@ -101,7 +101,7 @@ PEOPLE = Weights(
         "dated": 0.038,
         "when": 0.045,
     },
-    steepness=1.4,
+    steepness=1.5,
 )
 """Chats between people, with a model that has token vectors. Fitted on five conversations of LoCoMo (`memoranda eval
 fit`)."""

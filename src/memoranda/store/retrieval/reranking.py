@@ -195,7 +195,7 @@ def _superseding(db: Database, asked: Asked, looked: _Rows, scores: Floats, stag
     if (risen == scores[first]).all():
         return None
     factors = np.ones(len(scores))
-    factors[first] = risen / np.maximum(scores[first], 1e-12)
+    factors[first] = np.where(scores[first] > 0, risen / np.maximum(scores[first], 1e-12), 1.0)
     return factors
 
 

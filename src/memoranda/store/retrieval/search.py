@@ -63,7 +63,8 @@ class Settings(msgspec.Struct, frozen=True):
 class Found(msgspec.Struct):
     """The result of a search: rows, best first, each with its place in the ranking. `stage` describes the second stage
     of ranking, None without one; it ranked the `first` candidates, and not those behind them. `searched` is that of
-    `SearchResult`."""
+    `SearchResult`. `covered` is False if the model was not trained on the language of the question: cosines weigh
+    nothing then."""
 
     tenant: str
     ranked: Ranking
@@ -72,6 +73,7 @@ class Found(msgspec.Struct):
     stage: Stage | None = None
     first: int = 0
     searched: int | None = None
+    covered: bool = True
     rows: list[Record] = msgspec.field(default_factory=list)
     places: list[int] = msgspec.field(default_factory=list)
 
@@ -154,19 +156,21 @@ class Recall:
         if embedding is not None and embedding.model not in ("", live.model):
             raise ModelChanged(f"{live.model} has taken over from {embedding.model}")
         vector = None if embedding is None else embedding.vector
+        covered = embedding is None or embedding.covered or query.mode == "dense"
         depth = self.settings.candidates
         candidates = self._gather(tenant, query, vector, targets, live, fresh, depth)
-        if vector is not None and second is not None and second.styled:
+        if vector is not None and covered and second is not None and second.styled:
             self._add_neighbours(tenant, vector, targets, candidates)
         searched = None if vector is None or query.mode == "words" else candidates.searched()
-        weights = self._weights(query)
+        weights = self._weights(query) if covered else {"dense": 0.0, "words": 1.0}
         ranked, stage = self._fused(candidates, weights), None
         if second is not None:
             now = query.as_of or moment(now_micros())
             made = {} if fresh is None else fresh.vectors
-            asked = Asked(tenant, query.query, now, targets, embedding, live.space, self.calibration, made)
+            known = embedding if covered else None
+            asked = Asked(tenant, query.query, now, targets, known, live.space, self.calibration, made)
             ranked, stage = rescored(self.store.db, asked, ranked, second)
-        floor = self._floor(threshold, query, candidates)
+        floor = self._floor(threshold, query, candidates) if covered else None
         ranked = _above(ranked, floor)
         first = len(ranked)
         if query.limit > first and depth < MAX_LIMIT and candidates.goes_on(floor):
@@ -174,7 +178,9 @@ class Recall:
             ranked = followed_by(ranked, _above(self._fused(candidates, weights), floor))
         candidates.degraded.update(late)
         searched = None if "index" in late else searched
-        found = Found(tenant, ranked, candidates, weights, stage, first, searched)
+        if not covered:
+            candidates.degraded.add("language")
+        found = Found(tenant, ranked, candidates, weights, stage, first, searched, covered)
         self._take_rows(query.limit, found, targets)
         return found
 
@@ -330,7 +336,6 @@ class Recall:
                 candidates.degraded.add("index")
                 return
             candidates.add_dense(scored, target, len(new) + 1)
-            candidates.beside.update(scored.seqs.tolist())
 
     def _fused(self, candidates: Candidates, weights: dict[str, float]) -> Ranking:
         """Return the candidates by their fused scores. If keyword search has all its matches, those without a term of
@@ -346,7 +351,6 @@ class Recall:
         if candidates.cut or not len(candidates.words[0]) or not weights["words"]:
             return ranked
         unrelated = np.isnan(ranked.bm25) & ~(ranked.cosines >= self.calibration.cosine(FLOOR))
-        unrelated &= ~np.isin(ranked.seqs, list(candidates.beside))
         if (np.sort(unrelated) == unrelated).all():
             return ranked
         return followed_by(ranked.where(~unrelated), ranked.where(unrelated))
@@ -379,7 +383,8 @@ class Recall:
                 found.places.append(i)
 
     def similarities(self, found: Found) -> list[float | None]:
-        """Return the calibrated similarity of each candidate; None if its cosine is unknown or estimated."""
+        """Return the calibrated similarity of each candidate; None if its cosine is unknown, estimated, or of a
+        question in a language that the model was not trained on."""
         return [self._similarity(found, place) for place in range(len(found.ranked))]
 
     def similarity(self, found: Found, at: int) -> float | None:
@@ -388,7 +393,11 @@ class Recall:
 
     def _similarity(self, found: Found, place: int) -> float | None:
         cosine = float(found.ranked.cosines[place])
-        if cosine != cosine or int(found.ranked.seqs[place]) in found.candidates.estimated:
+        if (
+            not found.covered
+            or cosine != cosine
+            or int(found.ranked.seqs[place]) in found.candidates.estimated
+        ):
             return None
         return round(self.calibration.similarity(cosine), 6)
 
