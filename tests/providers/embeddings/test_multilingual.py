@@ -79,9 +79,9 @@ def test_prefixes_go_before_questions_and_passages(embedder: Embedder) -> None:
 
 @pytest.mark.parametrize("script", WRITTEN)
 def test_a_long_text_without_spaces_splits_between_characters(embedder: Embedder, script: str) -> None:
-    text = (WRITTEN[script] * 2000)[:20_000]
+    text = (WRITTEN[script] * 2000)[:6_000]
     spans = embedder.split(text)
-    assert len(spans) > 5
+    assert len(spans) > 2
     assert (spans[0].start, spans[-1].end) == (0, len(text))
     assert all(before.start < after.start <= before.end < after.end for before, after in pairwise(spans))
     for span in spans[:-1]:
