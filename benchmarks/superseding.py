@@ -32,11 +32,12 @@ from memoranda.app.evals.written import measured
 from memoranda.app.memoranda import Memoranda
 from memoranda.clock import now_micros
 from memoranda.filters import all_of
+from memoranda.providers.embeddings.base import QueryEmbedding
 from memoranda.store.access import scopes_filter, selection_filter
 from memoranda.store.retrieval import superseding
 from memoranda.store.retrieval.candidates import Target
 from memoranda.store.retrieval.rerank_features import read as read_candidates
-from memoranda.store.retrieval.rerank_weights import unsquashed
+from memoranda.store.retrieval.scoring import logits
 from memoranda.text.json import compact_json
 from memoranda.text.terms import query_terms
 from memoranda.types import NewMemory, Query, Subject
@@ -135,18 +136,16 @@ async def example_of(case: Case) -> Example:
     asked = Query(query=question.text, scopes=question.scopes, limit=superseding.DEPTH)
     where = all_of(scopes_filter(asked.scopes, subject), selection_filter(asked, subject, now_micros()))
     vector = (await core.embedder.embed([asked.query], "query")).vectors[0]
-    second, targets = core.recall.settings.second, [Target(None, 1.0, where)]
-    found = await core.threads.run(
-        core.recall.find, tenant, asked, vector, targets, 0.0, core.embedder.model, second
-    )
+    how, targets = core.recall.settings.how, [Target(None, 1.0, where)]
+    found = await core.threads.run(core.recall.find, tenant, asked, QueryEmbedding(vector), targets, 0.0, how)
     scores = found.ranked.scores[found.places]
-    if found.stage is not None and "newer" in found.stage.factors:
+    if "newer" in found.stage.factors:
         scores = scores / found.ranked.factors[found.places, found.stage.factors.index("newer")]
     order = np.argsort(-scores, kind="stable")
-    rows, scores = [found.rows[i] for i in order], unsquashed(scores[order])
+    rows, scores = [found.rows[i] for i in order], logits(scores[order]) / superseding.UNIT
     seqs = [row.seq for row in rows]
     db, key = core.store.db, [tenant, core.store.space, compact_json(seqs)]
-    candidates = db.read(lambda c: read_candidates(c, tenant, seqs, False), tenant)
+    candidates = db.read(lambda c: read_candidates(c, tenant, seqs), tenant)
     stored = db.read(lambda c: c.all("part_vectors", key), tenant)
     vectors = {seq: np.frombuffer(blob, dtype="<f4") for seq, blob in stored}
     pairs = superseding.pairs(

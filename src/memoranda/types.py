@@ -393,9 +393,10 @@ class Highlight(msgspec.Struct, kw_only=True, frozen=True):
 class Explanation(msgspec.Struct, kw_only=True):
     """Every part of a hit's score. A part that was not computed is None.
 
-    `fused` is the score of the first stage, scope weight included, and `rank_before` the rank by it without scope
-    weights. `preset` names the second stage, if there was one: `added` is what it added to the first stage's score,
-    part by part, and `factors` what it multiplied the sum with (`decay`, `boost`, `kind`). `model_rank` is the place
+    `added` are the terms of a sum, `formula` says how the score is made of them, and `factors` are what it was
+    multiplied with (`decay`, `boost`, `kind`, `newer`). `preset` names the weights of the terms: the style of the
+    messages, or of the text; None where only similarity and keyword score count. `fused` is by what candidates were
+    chosen, scope weight included, and `rank_before` the rank by it without scope weights. `model_rank` is the place
     that a language model gave it.
     """
 

@@ -32,11 +32,12 @@ TEXTS = st.lists(
 SCORES = st.sampled_from([0.1, 0.4, 0.9])
 
 
-def hit(id: str, content: str, score: float, **fields: Any) -> Hit:
+def hit(id: str, content: str, similarity: float, **fields: Any) -> Hit:
+    """A hit whose score, a probability, falls faster than its similarity."""
     memory = Memory(
         id=id, content=content, content_hash="", occurred_at=NOON, created_at=NOON, updated_at=NOON, **fields
     )
-    return Hit(memory=memory, score=score, similarity=score)
+    return Hit(memory=memory, score=similarity**4, similarity=similarity)
 
 
 def passage(id: str, text: str, score: float) -> Passage:
@@ -250,7 +251,7 @@ def test_a_fact_in_place_of_its_message_is_evidence_with_the_message() -> None:
         assert used == ["f"]
         return made.evidence_probability
 
-    both = [Result(one.memory.content, None, one.similarity) for one in (fact, message)]
+    both = [Result(one.memory.content, None, one.similarity, one.score) for one in (fact, message)]
     assert probability(fact, message) == evidence(QUESTION, both).probability > probability(fact)
 
 
@@ -277,7 +278,7 @@ def test_a_standing_instruction_is_no_evidence_of_the_message_in_its_place() -> 
     chosen, _ = choosing.unrepeated(choosing.candidates(hits), QUESTION)
     found = Found(QUESTION, memories=[Window(chosen)])
     made, used = composed(ContextQuery(query=QUESTION), found, tokens.count, 100)
-    alone = evidence(QUESTION, [Result(message.memory.content, None, 0.2)])
+    alone = evidence(QUESTION, [Result(message.memory.content, None, 0.2, message.score)])
     assert (used, made.evidence_probability) == (["m"], alone.probability)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 
 from memoranda.contexts import choosing, relevance
@@ -67,17 +68,25 @@ def one(id_: str, similarity: float, score: float, **fields: Any) -> Hit:
     return Hit(memory=memory, score=score, similarity=similarity)
 
 
-def probabilities(*hits: Hit) -> list[float]:
-    candidates = choosing.candidates(hits)
-    shown = relevance.features("Where is the key?", candidates, {}, NOWHERE)
-    return [float(value) for value in relevance.probabilities(shown)]
+def kept(*hits: Hit) -> list[str]:
+    chosen, _ = relevance.relevant(choosing.candidates(hits), "Where is the key?", {}, NOWHERE, topic=True)
+    return [candidate.memory.id for candidate in chosen]
 
 
-def test_what_is_far_behind_the_best_is_less_likely() -> None:
-    best, near, far = probabilities(one("a", 0.8, 1.0), one("b", 0.78, 0.9), one("c", 0.4, 0.1))
-    assert best > near > relevance.LEAST > far
+def test_what_is_far_behind_the_best_is_left_out() -> None:
+    best, near, far = one("a", 0.8, 0.6), one("b", 0.78, 0.1), one("c", 0.4, 0.6 * relevance.LEAST / 2)
+    assert kept(best, near, far) == ["a", "b"]
+    assert kept(far) == ["c"], "of nothing better"
 
 
-def test_what_a_machine_said_is_less_likely_than_what_a_person_did() -> None:
-    person, machine = probabilities(one("a", 0.8, 1.0), one("b", 0.8, 1.0, role="assistant"))
-    assert person > 10 * machine
+def test_what_took_the_place_of_something_relevant_is_relevant() -> None:
+    old, new, others = (
+        one("a", 0.8, 0.6, user_id="mara"),
+        one("b", 0.4, 1e-4, user_id="mara"),
+        one("c", 0.4, 1e-4, user_id="tim"),
+    )
+    for hit in (new, others):
+        hit.memory.occurred_at = MAY + timedelta(days=3)
+    vectors = dict.fromkeys("abc", np.array([1.0, 0.0], np.float32))
+    scores = relevance.scores_of_matters(choosing.candidates([old, new, others]), vectors, NOWHERE)
+    assert scores.tolist() == pytest.approx([0.6, 0.6, 1e-4])

@@ -18,7 +18,7 @@ from memoranda.store.retrieval.evidence import Features, Weights
 
 
 def case(kind: str, probability: float, *, found: bool = False, short: int = 0) -> Case:
-    features = Features(probability, probability, 0.0, people=False, few=1 - min(short or 50, 50) / 50)
+    features = Features(probability, probability, 0.0)
     return Case(kind, features, probability, found, short)
 
 
@@ -66,28 +66,13 @@ def test_the_error_by_chance_is_that_of_right_probabilities() -> None:
 def test_weights_are_fitted_to_what_is_found() -> None:
     rng = np.random.default_rng(3)
     cases = []
-    for n in range(800):
-        people, similarity, noise = n % 2 == 0, rng.random(), rng.random()
-        middle = 0.6 if people else 0.3
-        found = bool(rng.random() < 1 / (1 + np.exp(-8 * (similarity - middle))))
-        cases.append(Case(ANSWERED, Features(similarity, noise, 0.0, people, 0.0), 0.0, found))
-    weights = abstention.fitted(cases)
-    for style, middle in (("people", 0.6), ("other", 0.3)):
-        one = weights[style]
-        assert one.similarity > 3 * abs(one.coverage)
-        assert -one.intercept / one.similarity == pytest.approx(middle, abs=0.1)
-    assert set(abstention.fitted(cases[::2])) == {"people"}
-    short = []
-    for n in range(1600):
-        similarity, size = rng.random(), (1, 25)[n % 2]
-        found = bool(rng.random() < 1 / (1 + np.exp(-8 * (similarity - size / 50 * 0.3))))
-        few = Features(similarity, 0.0, 0.0, False, 1 - size / 50)
-        short.append(Case(ANSWERED, few, 0.0, found, size))
-    one = abstention.fitted([*cases[1::2], *short])["other"]
-    assert one[:4] == weights["other"][:4]
-    for size in (1, 25):
-        middle = size / 50 * 0.3
-        assert abs(one.logit(Features(middle, 0.0, 0.0, False, 1 - size / 50))) < 0.6
+    for _ in range(800):
+        answers, noise = rng.normal(), rng.random()
+        found = bool(rng.random() < 1 / (1 + np.exp(-8 * (answers - 0.6))))
+        cases.append(Case(ANSWERED, Features(answers, noise, 0.0), 0.0, found))
+    one = abstention.fitted(cases)
+    assert one.answers > 3 * abs(one.coverage)
+    assert -one.intercept / one.answers == pytest.approx(0.6, abs=0.1)
     with pytest.raises(ValueError, match="no questions that are answered beside others"):
         abstention.fitted([case for case in cases if case.found])
 
@@ -99,8 +84,7 @@ def test_the_command_prints_a_table_or_json() -> None:
     given = json.loads(CliRunner().invoke(app, [*options, "--fit", "--json"]).output)
     (bundled,) = given["datasets"]
     assert bundled["answered"] == bundled["kinds"][0]["questions"] == 12
-    assert set(given["weights"]) == {"people", "other"}
-    assert set(given["weights"]["people"]) == set(Weights._fields)
+    assert set(given["weights"]) == set(Weights._fields)
     assert [short["memories"] for short in bundled["short"]] == list(abstention.FEW)
     assert all(short["questions"] == 24 for short in bundled["short"])
 

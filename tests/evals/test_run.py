@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 from memoranda.app.evals.dataset import Question
 from memoranda.app.evals.fit import Example, fitted, left_out, ranked
 from memoranda.cli.app import app
-from memoranda.store.retrieval.rerank_weights import FEATURES, Weights, load
+from memoranda.store.retrieval.scoring import FEATURES, Weights
+from memoranda.store.retrieval.scoring_weights import load
 
 WANTED = {"recall@5", "recall@10", "hit@10", "ndcg@10", "mrr"}
 
@@ -199,39 +200,45 @@ def test_fitted_weights_are_those_that_a_search_takes(tmp_path: Path) -> None:
     """What `fit` says of a left-out conversation is what the product does with these weights."""
     path, out, dump = talk(tmp_path), tmp_path / "weights.json", tmp_path / "dump.jsonl"
     found = evaluated("fit", str(path), "--out", str(out), "--dump", str(dump))
-    assert set(found["modes"]) == {"fused alone", "left out"}
+    assert set(found["modes"]) == {"similarity alone", "left out"}
     assert found["run"]["cpu_ms_p50"] is None
     held = load(out)["people"]
-    assert found["weights"]["people"] == {"weights": dict(held.weights), "means": dict(held.means)}
-    assert {json.loads(line)["mode"] for line in dump.read_text().splitlines()} == {"fused alone", "left out"}
+    assert Weights(name="people", **found["weights"]["people"]) == held
+    assert {json.loads(line)["mode"] for line in dump.read_text().splitlines()} == {
+        "similarity alone",
+        "left out",
+    }
 
 
 def test_weights_are_fitted_to_what_tells_right_from_wrong() -> None:
-    """Right candidates ask, whatever their fused score: the weight of asking is great, that of a constant is none."""
+    """Right candidates ask, beside being similar: both weights are great, and those of constants are none."""
     rng = np.random.default_rng(1)
+    similar, asking = FEATURES.index("similarity"), FEATURES.index("asks")
     asked = []
     for n in range(60):
-        features = np.zeros((12, 1 + len(FEATURES)))
-        features[:, 0] = rng.uniform(size=12)
-        asking = 1 + FEATURES.index("asks")
+        features = np.zeros((12, len(FEATURES)))
+        features[:, similar] = rng.uniform(size=12)
         features[:, asking] = rng.uniform(size=12) < 0.3
         right = np.zeros(12)
-        right[np.argmax(features[:, 0] + 0.8 * features[:, asking] + rng.normal(scale=0.1, size=12))] = 1.0
+        right[
+            np.argmax(features[:, similar] + 0.8 * features[:, asking] + rng.normal(scale=0.1, size=12))
+        ] = 1.0
         question = Question(str(n), "?", "1", {f"k{np.argmax(right)}": 1.0}, group=str(n % 3))
         asked.append(Example(question, [[f"k{i}"] for i in range(12)], features, right))
     weights = fitted("people", asked, None)
-    assert 0.5 < weights.weights["asks"] < 1.5
-    assert weights.weights["tokens"] == 0.0
-    assert max(weights.weights, key=lambda name: weights.weights[name]) == "asks"
+    assert 0.5 < weights.weights["asks"] / weights.weights["similarity"] < 1.5
+    assert set(weights.weights) == {"similarity", "asks"}
     answers = left_out("people", asked, None, 3)
     assert [one.question.id for one in answers] == [str(n) for n in range(60)]
-    fused = [ranked(one, Weights("people", {}), 3) for one in asked]
-    hits = [sum(one.ranked[0] in one.question.grades for one in some) for some in (answers, fused)]
+    similarity = Weights("similarity", 0.0, {"similarity": 1.0})
+    alone = [ranked(one, similarity, 3) for one in asked]
+    hits = [sum(one.ranked[0] in one.question.grades for one in some) for some in (answers, alone)]
     assert hits[0] > hits[1] + 10
     with pytest.raises(ValueError, match="one conversation"):
         left_out("people", [one for one in asked if one.question.group == "1"], None, 3)
+    nothing = Example(asked[0].question, [["x"]], np.ones((1, len(FEATURES))), np.ones(1))
     with pytest.raises(ValueError, match="nothing to learn"):
-        fitted("people", [Example(asked[0].question, [["x"]], np.ones((1, 12)), np.ones(1))], None)
+        fitted("people", [nothing], None)
 
 
 @pytest.mark.parametrize(

@@ -112,4 +112,4 @@ def test_an_explanation_has_the_token_similarity(tmp_path: Path) -> None:
         found = product.memories.search("Where did the heron stand?", explain=True).results
         parts = [hit.explanation.added["tokens"] for hit in found if hit.explanation]
         assert parts == sorted(parts, reverse=True)
-        assert parts[0] > 0 > parts[-1]
+        assert parts[0] > parts[-1] > 0

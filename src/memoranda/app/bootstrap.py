@@ -38,8 +38,8 @@ from memoranda.store.core import Core
 from memoranda.store.covering import AUTO, DECIDED, ENGLISH, MULTILINGUAL, decision
 from memoranda.store.ingest import Ingest
 from memoranda.store.jobs import Jobs
-from memoranda.store.retrieval.rerank_weights import PRESETS, load
 from memoranda.store.retrieval.reranking import How
+from memoranda.store.retrieval.scoring_weights import PRESETS, load
 from memoranda.store.retrieval.search import Recall, Settings
 from memoranda.store.store import Store
 from memoranda.store.usage import Ledger
@@ -339,7 +339,7 @@ def _settings(config: Config, embedder: Embedder) -> Settings:
         words_weight=max(0.0, 1.0 - dense) if search.words_weight is None else search.words_weight,
         scope_weights=dict(search.scope_weights),
         candidates=search.candidates,
-        second=How(
+        how=How(
             rerank=search.rerank,
             recency=search.recency,
             times=search.times,

@@ -183,7 +183,7 @@ def evidence_of(question: str, entries: Iterable[Entry], results: Found) -> Evid
     is greater."""
     shown = list(entries)
     chunks = [
-        Result(entry.piece.text, None, entry.piece.scores.get("similarity"))
+        Result(entry.piece.text, None, entry.piece.scores.get("similarity"), written=True)
         for entry in shown
         if entry.piece.part == "documents"
     ]
@@ -200,7 +200,7 @@ def _remembered_evidence(question: str, found: Iterable[Chosen], results: Found)
     memories = [candidate for candidate in found if not is_standing(candidate.memory)]
     memories.sort(key=lambda candidate: (candidate.weak, -candidate.score))
     texts = [
-        Result(hit.memory.content, memory_speaker(hit.memory), hit.similarity)
+        Result(hit.memory.content, memory_speaker(hit.memory), hit.similarity, hit.score)
         for candidate in memories
         for hit in (candidate.hit, *candidate.replaces)
         if not is_standing(hit.memory)

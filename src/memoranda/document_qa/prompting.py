@@ -157,7 +157,7 @@ def prompt(
 def evidence_of(question: str, passages: Sequence[Passage], memories: Sequence[Remembered] = ()) -> Evidence:
     """Return the evidence of the passages, with the names of their files and sections, or of the memories, whichever is
     greater. Of an earlier question only the answer counts: one who asks again has no answer yet."""
-    chunks = [Result(_judged_text(passage), None, passage.similarity) for passage in passages]
+    chunks = [Result(_judged_text(passage), None, passage.similarity, written=True) for passage in passages]
     remembered = [
         Result(memory.content.partition("\n")[2], None, None)
         if memory.hit.source == "qa_turn"

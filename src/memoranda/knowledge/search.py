@@ -223,7 +223,13 @@ class Searching:
             evidence(
                 queries[number % len(queries)],
                 [
-                    Result(_judged(row), None, self._core.recall.similarity(result, at))
+                    Result(
+                        _judged(row),
+                        None,
+                        self._core.recall.similarity(result, at),
+                        float(result.ranked.scores[result.places[at]]),
+                        written=True,
+                    )
                     for at, row in enumerate(result.rows[:LOOKED_AT])
                 ],
             )

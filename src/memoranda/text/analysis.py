@@ -137,7 +137,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
 def wanted_by(query: str) -> Wanted:
     """Return the terms of a query, in its own language and as they are written."""
-    language = language_of(_analyzed(query[:MAX_QUERY_CHARS]).words)
+    language = _analyzed(query[:MAX_QUERY_CHARS]).language
     own = () if language not in STEMMERS or language == ENGLISH else (language,)
     return Wanted(frozenset(_search_terms(query[:MAX_QUERY_CHARS], frozenset(own))), (ENGLISH, *own))
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from memoranda.text.analysis import occurrences, wanted_by
 from memoranda.text.sentences import QUESTION_MARKS, TERMINALS, is_question, spans
 from memoranda.text.terms import query_terms, terms, word_terms
 
@@ -29,6 +30,22 @@ _TIMELY = frozenset(
 _ASKS_WHEN = re.compile(
     r"\bwhen\b|\bhow long\b|\b(?:what|which) (?:date|year|month|week|day|time|season)s?\b", re.IGNORECASE
 )
+
+
+def covered_terms(question: str, texts: Sequence[str]) -> tuple[NDArray[np.bool_], list[str]]:
+    """Return which terms of a question each of the texts (n) contains, (n, m), and the m terms: in English without
+    stop words, in other languages as a keyword index has them."""
+    wanted = wanted_by(question)
+    if question.isascii() and len(wanted.languages) == 1:
+        terms_in_order = query_terms(question)
+        return coverage(texts, terms_in_order), terms_in_order
+    terms_in_order = sorted(wanted.terms)
+    at = {term: column for column, term in enumerate(terms_in_order)}
+    covered = np.zeros((len(texts), len(at)), np.bool_)
+    for row, text in enumerate(texts):
+        for _, _, term in occurrences(text[:CHARACTERS], wanted):
+            covered[row, at[term]] = True
+    return covered, terms_in_order
 
 
 def coverage(texts: Sequence[str], wanted: Sequence[str]) -> NDArray[np.bool_]:
@@ -80,10 +97,10 @@ def _folded(text: str) -> str:
     return text.lower()
 
 
-def rarity(covered: NDArray[np.bool_]) -> NDArray[np.float64]:
+def rarity(covered: NDArray[np.bool_], least: int = 0) -> NDArray[np.float64]:
     """Return the weight of each term (m) among these texts: the inverse document frequency of BM25, scaled to sum to 1;
-    `covered` is (n, m)."""
-    count, times = len(covered), covered.sum(axis=0)
+    `covered` is (n, m). Fewer texts than `least` count as so many: they say little about which terms are rare."""
+    count, times = max(least, len(covered)), covered.sum(axis=0)
     weights: NDArray[np.float64] = np.log(1.0 + (count - times + 0.5) / (times + 0.5))
     total = weights.sum()
     return weights / total if total > 0 else weights

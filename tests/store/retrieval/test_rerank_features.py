@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from memoranda.store.retrieval.rerank_features import Candidate, features, speakers, style_of
-from memoranda.store.retrieval.rerank_weights import FEATURES
+from memoranda.store.retrieval.rerank_features import Candidate, features, style_of
+from memoranda.store.retrieval.scoring import FEATURES
 
 MINUTE = 60_000_000
 START = 1_683_540_000_000_000  # 8 May 2023, 10:00 UTC
@@ -35,8 +35,8 @@ def of(
     question: str, messages: list[Candidate], around: list[Candidate] = (), **how: bool
 ) -> dict[str, list[float]]:  # type: ignore[assignment]
     known = {one.seq: (one.content, one.occurred_at) for one in (*messages, *around)}
-    fused = {one.seq: 1.0 - 0.1 * place for place, one in enumerate(messages)}
-    table = features(question, NOW, messages, speakers(messages), known, fused, **how)
+    similar = 1.0 - 0.1 * np.arange(len(messages))
+    table = features(question, NOW, messages, known, similar, **how)
     assert table.shape == (len(messages), len(FEATURES))
     return {name: np.round(table[:, i], 6).tolist() for i, name in enumerate(FEATURES)}
 
@@ -48,9 +48,9 @@ def test_what_neighbours_say_counts_for_the_message_between_them() -> None:
     ]
     beside = [said(1, "Did the heron land?", minute=0), said(3, "Which jetty?", minute=2)]
     found = of("Where did the heron land?", messages, beside)
-    assert found["overlap"][0] == 0.0
+    assert found["coverage"][0] == 0.0
     assert found["around"][0] == pytest.approx(1.0)  # both terms stand beside it
-    assert 0.0 < found["overlap"][1] < 1.0
+    assert 0.0 < found["coverage"][1] < 1.0
     assert found["around"][1] == 0.0
     assert found["answers"] == [1.0, 0.0]
     assert found["asks"] == [0.0, 0.0]
@@ -85,6 +85,19 @@ def test_a_sitting_is_of_one_place_and_time() -> None:
     assert of("heron", messages)["sitting"] == pytest.approx([0.8, 0.6, 1.0, 0.0, 0.9])
 
 
+def test_what_is_no_message_has_the_features_of_its_text_alone() -> None:
+    note = said(3, "The heron landed on the jetty.", "Ana", minute=1, before=1, after=4)._replace(kind="note")
+    found = of("Where did the heron of Ana land in May 2023?", [said(1, "Did it?"), note])
+    for name, (_, value) in found.items():
+        assert (value != 0.0) == (name in ("similarity", "coverage", "length")), name
+
+
+def test_an_unknown_similarity_is_expected_from_the_terms() -> None:
+    table = features("heron jetty", NOW, [said(1, "A heron."), said(2, "Tea.")], {}, np.full(2, np.nan))
+    with_term, without = table[:, FEATURES.index("similarity")]
+    assert with_term > without > 0.0
+
+
 def test_the_speaker_that_a_question_names() -> None:
     messages = [said(1, "a", "Ana Lima"), said(2, "b", "Ben"), said(3, "c", role="assistant")]
     assert of("What does Ana like?", messages)["speaker"] == [1.0, -1.0, -1.0]
@@ -93,7 +106,7 @@ def test_the_speaker_that_a_question_names() -> None:
     assert of("What does Cai like?", messages)["speaker"] == [0.0, 0.0, 0.0]
     assert of("What did the assistant say?", messages)["speaker"] == [0.0, 0.0, 0.0]
     assert of("What will they say?", [said(1, "a", "Will")])["speaker"] == [0.0]
-    assert of("What does Ana like?", [said(1, "Ana likes tea", "Ana")])["overlap"] == [1.0]
+    assert of("What does Ana like?", [said(1, "Ana likes tea", "Ana")])["coverage"] == [1.0]
 
 
 def test_times_and_their_switch() -> None:

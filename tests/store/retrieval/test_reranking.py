@@ -1,4 +1,4 @@
-"""The second stage through the product: it adds up, it sees what its subject may see, and off is off."""
+"""Scores through the product: they add up, they see what their subject may see, and off is off."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from memoranda.app.blocking import BlockingMemoranda, BlockingMemories
-from memoranda.store.retrieval.fusion import fuse
-from memoranda.store.retrieval.rerank_weights import PRESETS, STEEPNESS
+from memoranda.store.retrieval.scoring import PARTS
 from memoranda.types import Hit, Subject
 
 DAY = datetime(2023, 5, 8, 10, tzinfo=UTC)
@@ -63,12 +61,11 @@ def test_every_part_of_a_score_adds_up(memories: BlockingMemories) -> None:
         told = hit.explanation
         assert told is not None
         assert (told.preset, told.rank_after) == ("people", place)
-        assert told.added.keys() <= PRESETS["people"].weights.keys()
-        assert bool(told.added) == (hit.memory.kind == "message")
-        inner = told.fused / told.scope_weight + sum(told.added.values())
-        assert hit.score == pytest.approx(
-            told.scope_weight / (1 + math.exp(-STEEPNESS * (inner - 0.5))), abs=1e-5
-        )
+        assert told.added.keys() <= {*PARTS}
+        assert told.added["intercept"] < 0 < told.added["similarity"]
+        assert ("sitting" in told.added) == (hit.memory.kind == "message")
+        total = sum(told.added.values())
+        assert hit.score == pytest.approx(told.scope_weight / (1 + math.exp(-total)), abs=1e-5)
         assert 0.0 <= hit.score <= 1.0
         assert f"{told.scope_weight:g} x logistic" in told.formula
     assert sorted(hit.explanation.rank_before for hit in found if hit.explanation) == [1, 2, 3, 4, 5, 6]
@@ -83,40 +80,50 @@ def test_what_stands_beside_a_message_brings_it_up(memories: BlockingMemories) -
     assert with_it.index(ids[1]) < without.index(ids[1])
 
 
-def test_off_is_the_fusion_bit_for_bit(rc: BlockingMemoranda) -> None:
+def test_off_counts_similarity_and_keywords_alone(rc: BlockingMemoranda) -> None:
+    """What differs between two scores is their similarity and their BM25, which counts relative to the best one."""
     talk(rc.memories)
-    core = rc.inner.core
     question = "Where did Ben see the heron in May 2023?"
-    vector = core.embedder.inner.compute([question], "query").vectors[0]  # type: ignore[attr-defined]
-    near, hits = (
-        core.store.index.search("default", vector, 50),
-        core.store.words.search("default", question, 50),
-    )
-    dense, words = (
-        tuple(part[np.argsort(side.seqs)] for part in (side.seqs, side.scores.astype(np.float64)))
-        for side in (near, hits)
-    )
-    ranked = fuse(dense, words, dense_weight=0.7, words_weight=1.0 - 0.7)  # type: ignore[arg-type]
     found = rc.memories.search(question, rerank="off", recency="off", times=False, enrich=False, explain=True)
-    assert [hit.score for hit in found.results] == [round(score, 6) for score in ranked.scores.tolist()]
-    assert all(
-        hit.explanation and hit.explanation.fused == score
-        for hit, score in zip(found.results, ranked.scores, strict=True)
-    )
-    assert all(hit.explanation and hit.explanation.preset is None for hit in found.results)
+    told = [hit.explanation for hit in found.results if hit.explanation]
+    assert len(told) == len(TALK)
+    assert {one.preset for one in told} == {None}
+    best = max(told, key=lambda one: one.bm25 or 0.0)
+    for one in told:
+        shared = {"similarity", "coverage", "behind"}
+        assert {name: part for name, part in one.added.items() if name not in shared} == {
+            name: part for name, part in best.added.items() if name not in shared
+        }
+        assert one.added.get("coverage", 0.0) == pytest.approx(
+            best.added["coverage"] * (one.bm25 or 0.0) / (best.bm25 or 1.0)
+        )
+    similar = [(one.similarity, one.added.get("similarity", 0.0)) for one in told]
+    assert sorted(similar) == sorted(similar, key=lambda pair: pair[1])
 
 
-def test_what_is_no_message_is_ranked_as_ever(memories: BlockingMemories) -> None:
+def test_one_side_alone_ranks_by_that_side(memories: BlockingMemories) -> None:
     memories.add_many([f"note {n} about the heron and jetty {n % 3}" for n in range(30)])
-    memories.add("The heron is a fact.", kind="fact")
-    for question in ("heron on jetty 2", "note 7 in May 2023"):
-        default = memories.search(question, limit=31, kinds=["note"]).results
-        off = memories.search(question, limit=31, kinds=["note"], rerank="off", recency="off").results
-        assert default == off
     talk(memories)
-    for mode in ("dense", "words"):
-        found = memories.search("heron on the jetty", mode=mode).results
-        assert found == memories.search("heron on the jetty", mode=mode, rerank="off").results
+    for mode, part in (("dense", "cosine"), ("words", "bm25")):
+        found = memories.search("heron on the jetty", mode=mode, explain=True).results
+        assert found == memories.search("heron on the jetty", mode=mode, rerank="off", explain=True).results
+        values = [getattr(hit.explanation, part) for hit in found]
+        assert values == sorted(values, reverse=True)
+        assert all(0.0 < hit.score < 1.0 for hit in found)
+
+
+def test_equal_texts_score_the_same_whatever_else_is_found(memories: BlockingMemories) -> None:
+    """A score is no place in a range: what is relevant in one search is so in another."""
+    memories.add("The heron nests at the mill.", session_id="a")
+    memories.add("The heron nests at the mill.", session_id="b")
+    memories.add("The heron is grey.", session_id="b")
+
+    def score(session: str) -> float:
+        return memories.search("Where does the heron nest?", scopes=[f"session:{session}"]).results[0].score
+
+    both = memories.search("Where does the heron nest?").results
+    assert both[0].score == both[1].score > both[2].score
+    assert score("b") == pytest.approx(score("a"), abs=0.1)
 
 
 def test_nobody_elses_words_have_a_say(rc: BlockingMemoranda) -> None:
@@ -136,12 +143,12 @@ def test_nobody_elses_words_have_a_say(rc: BlockingMemoranda) -> None:
         added = next(
             hit.explanation.added for hit in hits if "jetty" in hit.memory.content and hit.explanation
         )
-        return added["around"], added["answers"]
+        return added.get("around", 0.0), added.get("answers", 0.0)
 
     seen = around(rc.memories)
     alone = around(rc.acting_as(Subject(user_id="ben", role="member")))
-    assert alone[0] < 0 < seen[0]
-    assert alone[1] < 0 < seen[1]
+    assert alone[0] == 0 < seen[0]
+    assert alone[1] == 0 < seen[1]
     assert around(rc.memories, filters={"who": "ben"}) == pytest.approx(alone)
     other = rc.acting_as(Subject(tenant_id="other"))
     other.add(
@@ -173,11 +180,11 @@ def test_a_time_that_is_asked_about_counts(memories: BlockingMemories) -> None:
     ):
         assert first(question, as_of=as_of) == month
     scores = [
-        hit.explanation.added["when"]
+        hit.explanation.added.get("when", 0.0)
         for hit in memories.search("lake last May", times=False, explain=True).results
         if hit.explanation
     ]
-    assert len(set(scores)) == 1
+    assert set(scores) == {0.0}
 
 
 def test_unused_facts_fade_and_nothing_else_does(memories: BlockingMemories) -> None:
@@ -245,12 +252,12 @@ def test_sessions_and_messages_merge_as_their_source_has_it(memories: BlockingMe
 
 def test_weights_of_a_file_are_used(home: Any, tmp_path: Path) -> None:
     path = tmp_path / "weights.json"
-    path.write_text(json.dumps({"people": {"weights": {"asks": 5.0}}}))
+    path.write_text(json.dumps({"people": {"intercept": -3, "weights": {"asks": 5.0}}}))
     with home.open(search={"rerank_weights": str(path)}) as opened:
         ids = talk(opened.memories)
         first = opened.memories.search("lovely weather", scopes=["session:s"], explain=True).results[0]
         assert first.memory.id == ids[0]
-        assert first.explanation.added == {"asks": 5.0}
+        assert first.explanation.added == {"intercept": -3.0, "asks": 5.0}
     with home.open("other", search={"rerank": "off", "recency": "off"}) as opened:
         talk(opened.memories)
         hits = opened.memories.search("lovely weather", scopes=["session:s"], explain=True).results

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 import threading
 from collections.abc import Sequence
@@ -17,7 +18,6 @@ from hypothesis import strategies as st
 from memoranda.app.blocking import BlockingMemoranda, BlockingMemories
 from memoranda.providers.embeddings.base import Embedded, Task
 from memoranda.providers.embeddings.hash import HashEmbedder
-from memoranda.store.retrieval.evidence import FLOOR
 from memoranda.types import Hit, Query, Subject
 
 DAY = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -245,16 +245,11 @@ def test_an_explanation_adds_up(memories: BlockingMemories) -> None:
     words = [f"w{n}" for n in range(40)]
     memories.add_many([" ".join(rng.choice(words, 6)) for _ in range(45)])
     found = memories.search("w1 w2 w3", limit=50, explain=True)
-    explained = [hit.explanation for hit in found.results]
-    cosines = [one.cosine for one in explained if one is not None and one.cosine is not None]
-    low, high = min(cosines), max(cosines)
-    best = max(one.bm25 or 0.0 for one in explained if one is not None)
     for n, hit in enumerate(found.results):
         one = hit.explanation
         assert one is not None
-        dense = ((one.cosine or 0.0) - low) / (high - low)
-        words_part = (one.bm25 or 0.0) / best
-        assert hit.score == pytest.approx(0.7 * dense + 0.3 * words_part, abs=1e-4)
+        assert hit.score == pytest.approx(1 / (1 + math.exp(-sum(one.added.values()))), abs=1e-6)
+        assert all(f"{part:+.3f} {name}" in one.formula for name, part in one.added.items())
         assert one.rank_after == n + 1
         assert 0.0 <= hit.score <= 1.0
         assert hit.similarity == pytest.approx(max(0.0, one.cosine or 0.0), abs=1e-5)
@@ -273,20 +268,17 @@ def test_weights_of_one_side_are_that_side(memories: BlockingMemories) -> None:
         assert [hit.memory.id for hit in weighed.results][: len(best)] == best
 
 
-def test_what_has_no_word_of_the_question_and_is_not_similar_comes_last(ladder: BlockingMemories) -> None:
-    """A word counts more than a cosine that tells nothing, but not more than a similar text."""
-    zebra = ladder.add("A zebra.", embedding=at_angle(0.0)).memory.id
-    weights = {"dense": 0.9, "words": 0.1}
-    found = ladder.search("zebra", limit=12, weights=weights).results
+def test_a_word_counts_more_than_a_cosine_that_tells_nothing(ladder: BlockingMemories) -> None:
+    """Of equally similar texts the one with the word comes first, and a much more similar one before it."""
+    zebra = ladder.add("A zebra.", embedding=at_angle(0.5)).memory.id
+    found = ladder.search("zebra", limit=12).results
     at = [hit.memory.id for hit in found].index(zebra)
-    assert all(hit.similarity is not None and hit.similarity >= FLOOR for hit in found[:at])
-    assert all(hit.similarity is not None and hit.similarity < FLOOR for hit in found[at + 1 :])
     assert steps(found[:at]) + steps(found[at + 1 :]) == list(range(10, -1, -1))
+    assert 9 in steps(found[:at])
+    assert 5 in steps(found[at + 1 :])
     scores = [hit.score for hit in found]
     assert scores == sorted(scores, reverse=True)
-    assert [hit.score for hit in ladder.search("zebra", limit=3, weights=weights).results] == scores[:3]
-    dense = ladder.search("zebra", limit=12, weights={"words": 0.0}).results
-    assert zebra in [hit.memory.id for hit in dense[-2:]]
+    assert [hit.score for hit in ladder.search("zebra", limit=3).results] == scores[:3]
 
 
 def test_equal_scores_keep_the_order_of_writing(memories: BlockingMemories) -> None:

@@ -15,6 +15,7 @@ from memoranda.app.evals.dataset import Dataset, Question
 from memoranda.app.evals.run import Progress, Written
 from memoranda.app.evals.written import written
 from memoranda.app.memoranda import Memoranda
+from memoranda.store.retrieval import scoring
 from memoranda.store.retrieval.evidence import (
     LOOKED_AT,
     NONE,
@@ -25,13 +26,14 @@ from memoranda.store.retrieval.evidence import (
     evidence,
     features,
 )
+from memoranda.store.retrieval.scoring_weights import PRESETS, WITHOUT_TOKENS
 from memoranda.store.rows import memory_speaker
 from memoranda.types import MAX_LIMIT, Hit, NewMemory
 
 Floats = NDArray[np.float64]
 BINS, DRAWS = 10, 500
-PENALTY = 2.0
-"""The penalty on the squared length of the weights, with features scaled to a deviation of 1."""
+PENALTY = 0.1
+"""The penalty on the squared length of the weights."""
 ANSWERED, NEVER_SAID, ELSEWHERE, REMOVED = "answered", "never said", "elsewhere", "removed"
 FEW = (1, 2, 3, 5, 10, 20)
 """How many memories that follow one another are the only ones in a short conversation."""
@@ -165,7 +167,9 @@ async def _asked(product: Memoranda, stored: Written, question: Question, kind: 
 async def _shortened(product: Memoranda, stored: Written, question: Question, number: int) -> list[Case]:
     """Return the cases of short conversations, cut out of a search through the whole one."""
     search, rng = product.memories.search, random.Random(number)
-    hits = (await search(question.text, scopes=question.scopes, limit=MAX_LIMIT, threshold=0.0)).results
+    hits = (
+        await search(question.text, scopes=question.scopes, limit=MAX_LIMIT, threshold=0.0, explain=True)
+    ).results
     ranks = {hit.memory.id: rank for rank, hit in enumerate(hits)}
     said = sorted(hits, key=lambda hit: (hit.memory.occurred_at, hit.memory.id))
     right = [_answers(stored, question, hit) for hit in said]
@@ -184,8 +188,26 @@ async def _shortened(product: Memoranda, stored: Written, question: Question, nu
             if start >= 0:
                 some = sorted(said[start : start + size], key=lambda hit: ranks[hit.memory.id])
                 found = any(_answers(stored, question, hit) for hit in some[:LOOKED_AT])
-                results.append(_case(question, kind, some, found, size, size))
+                results.append(_case(question, kind, _alone(some), found, size, size))
     return results
+
+
+def _alone(hits: Sequence[Hit]) -> list[Hit]:
+    """Return some explained hits with the scores that they have if there is nothing else to search."""
+    added = [{} if hit.explanation is None else hit.explanation.added for hit in hits]
+    presets = PRESETS if any("tokens" in parts for parts in added) else WITHOUT_TOKENS
+    styles = [presets[(hit.explanation and hit.explanation.preset) or "plain"] for hit in hits]
+    few = scoring.fewness(len(hits))
+    sums = np.array(
+        [
+            style.few * few
+            + sum(part for name, part in parts.items() if name not in (scoring.FEW, scoring.BEHIND))
+            for style, parts in zip(styles, added, strict=True)
+        ]
+    )
+    behind = np.array([style.behind for style in styles]) * (sums - sums.max())
+    scores = np.where([bool(parts) for parts in added], scoring.logistic(sums + behind), 0.0)
+    return [replace(hit, score=float(score)) for hit, score in zip(hits, scores, strict=True)]
 
 
 def _answers(stored: Written, question: Question, hit: Hit) -> bool:
@@ -195,7 +217,9 @@ def _answers(stored: Written, question: Question, hit: Hit) -> bool:
 def _case(
     question: Question, kind: str, hits: Sequence[Hit], found: bool, searched: int | None, short: int = 0
 ) -> Case:
-    shown = [Result(hit.memory.content, memory_speaker(hit.memory), hit.similarity) for hit in hits]
+    shown = [
+        Result(hit.memory.content, memory_speaker(hit.memory), hit.similarity, hit.score) for hit in hits
+    ]
     return Case(
         kind=kind,
         features=features(question.text, shown, searched),
@@ -271,52 +295,21 @@ def chance_error(probabilities: Floats) -> float:
     return float(np.mean([calibration_error(probabilities, right) for right in draws]))
 
 
-def fitted(asked: Sequence[Case]) -> dict[str, Weights]:
-    """Return weights for talks between people and for all else, of those that there are.
+def fitted(asked: Sequence[Case]) -> Weights:
+    """Return the weights of evidence, each dataset and kind of question counting as often as it was asked.
 
     Raises:
-        ValueError: all or none of the cases of one of them are found.
+        ValueError: all or none of the cases are found.
     """
-    styles = {"people": True, "other": False}
-    parts = {
-        name: [case for case in asked if case.features.people == style] for name, style in styles.items()
-    }
-    return {name: _regression(cases) for name, cases in parts.items() if cases}
-
-
-def _regression(asked: Sequence[Case]) -> Weights:
-    """Return the weights of the whole conversations, and on top of them those of short ones."""
-    whole = [case for case in asked if not case.short]
-    right = np.array([float(case.found) for case in whole])
-    if not whole or right.min() == right.max():
+    right = np.array([float(case.found) for case in asked])
+    if not len(right) or right.min() == right.max():
         raise ValueError("has no questions that are answered beside others that are not")
-    x = np.array([[case.features.similarity, case.features.coverage, case.features.others] for case in whole])
-    mean, deviation = x.mean(axis=0), np.maximum(x.std(axis=0), 1e-9)
-    scaled = np.column_stack([(x - mean) / deviation, np.ones(len(x))])
-    weights = _newton(scaled, right, np.zeros(len(x)), np.array([*[PENALTY] * x.shape[1], 0.0]))
-    plain = weights[:-1] / deviation
-    intercept, (similarity, coverage, others) = weights[-1] - plain @ mean, plain
-    many = Weights(intercept, similarity, coverage, others, 0.0, 0.0, 0.0, 0.0)
-    short = [case for case in asked if case.short]
-    if not short:
-        return _rounded(many)
-    x = np.array(
-        [[1.0, case.features.similarity, case.features.coverage, case.features.others] for case in short]
-    )
-    x *= np.array([case.features.few for case in short])[:, None]
-    deviation = np.maximum(x.std(axis=0), 1e-9)
-    right = np.array([float(case.found) for case in short])
-    offset = np.array([many.logit(case.features) for case in short])
-    few = _newton(x / deviation, right, offset, np.full(x.shape[1], PENALTY)) / deviation
-    names = ("few", "few_similarity", "few_coverage", "few_others")
-    return _rounded(many._replace(**dict(zip(names, few, strict=True))))
+    x = np.array([[*case.features, 1.0] for case in asked])
+    *weights, intercept = newton(x, right, np.zeros(len(x)), np.array([*[PENALTY] * (x.shape[1] - 1), 0.0]))
+    return Weights(*(round(float(weight), 3) for weight in (intercept, *weights)))
 
 
-def _rounded(weights: Weights) -> Weights:
-    return Weights(*(round(float(weight), 3) for weight in weights))
-
-
-def _newton(x: Floats, right: Floats, offset: Floats, penalty: Floats) -> Floats:
+def newton(x: Floats, right: Floats, offset: Floats, penalty: Floats) -> Floats:
     """Return the logistic regression of `right` on the columns of `x`, beside the logits of `offset`, with a penalty
     on the square of each weight: by Newton's method, in steps of at most 1."""
     weights = np.zeros(x.shape[1])

@@ -1,13 +1,14 @@
-"""Fits the weights of a style on labelled questions, and tries them on conversations they were not fitted on."""
+"""Fits the weights of scores on labelled questions, and tries them on conversations they were not fitted on."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from memoranda.app.evals.abstention import newton
 from memoranda.app.evals.dataset import Dataset, Question
 from memoranda.app.evals.run import Answer, Progress, Written
 from memoranda.app.memoranda import Memoranda
@@ -15,38 +16,42 @@ from memoranda.clock import now_micros
 from memoranda.filters import all_of
 from memoranda.store.access import scopes_filter, selection_filter
 from memoranda.store.retrieval.candidates import Target
-from memoranda.store.retrieval.rerank_weights import FEATURES, Weights
 from memoranda.store.retrieval.reranking import How
+from memoranda.store.retrieval.scoring import FEATURES, PARTS, Weights, fewness, logistic, summands
+from memoranda.store.retrieval.scoring_weights import PRESETS
 from memoranda.store.rows import fetch
 from memoranda.store.store import Store
 from memoranda.types import Query, Subject
 
 Floats = NDArray[np.float64]
-PENALTY = 30.0
-"""The penalty on the squared length of the weights, with features scaled to a deviation of 1: few questions move them
-little."""
+PENALTY, SLIGHT = 10.0, 2.0
+"""The penalties on the squared length of the weights, with features scaled to a deviation of 1, when candidates are
+ranked, and when sums become probabilities: few questions move them little."""
+FIRST = 20
+"""The first candidates of a question, of which the scores are made probabilities."""
 ASIDE = 0.25
 """The weight of a question whose category is not among the dataset's overall ones."""
 ROUNDS = 50
 
 
 class Example(msgspec.Struct, frozen=True):
-    """One question as the second stage sees it: the keys of its candidates (n), their fused scores and features
-    (n, 1 + len(FEATURES)), and which of them answer it."""
+    """One question with its candidates (n): their keys, features (n, len(FEATURES)), and which of them are labelled as
+    right. `searched` is how many texts there were to compare, None: many."""
 
     question: Question
     keys: list[list[str]]
     features: Floats
     right: Floats
+    searched: int | None = None
 
 
 async def examples(
     product: Memoranda, stored: Written, dataset: Dataset, style: str, progress: Progress
 ) -> list[Example]:
-    """Return every question with the candidates that the product ranks, in the order of the first stage."""
+    """Return every question with its candidates."""
     core, subject = product.core, Subject()
-    bare = Weights(style, dict.fromkeys(FEATURES, 1.0))
-    how = How(rerank=style, recency="off", styles={style: bare})
+    bare = Weights(style, 0.0, dict.fromkeys(FEATURES, 1.0))
+    how = How(rerank=style, recency="off", styles=dict.fromkeys(PRESETS, bare))
     results: list[Example] = []
     for number, question in enumerate(dataset.questions, start=1):
         query = Query(query=question.text, scopes=question.scopes)
@@ -57,12 +62,11 @@ async def examples(
         come = await core.threads.run(
             core.recall.find, subject.tenant_id, query, embedded[0], targets, 0.0, how
         )
-        ranked = come.ranked
-        order = np.argsort(ranked.rank_before)
-        keys = await core.threads.run(_keys, core.store, ranked.seqs[order].tolist(), stored)
-        added = ranked.added if ranked.added.shape[1] else np.zeros((len(ranked), len(FEATURES)))
+        ranked = come.ranked.first(come.first)
+        keys = await core.threads.run(_keys, core.store, ranked.seqs.tolist(), stored)
         right = np.array([float(any(key in question.grades for key in some)) for some in keys])
-        results.append(Example(question, keys, np.column_stack([ranked.fused, added])[order], right))
+        columns = [PARTS.index(name) for name in FEATURES]
+        results.append(Example(question, keys, ranked.added[:, columns], right, come.searched))
         progress("looking", number, len(dataset.questions))
     return results
 
@@ -75,7 +79,8 @@ def _keys(store: Store, seqs: list[int], stored: Written) -> list[list[str]]:
 
 def fitted(style: str, asked: Sequence[Example], overall: frozenset[str] | None) -> Weights:
     """Return weights under which the right candidates are likely, each question being a choice among its candidates
-    (conditional logit, McFadden 1974), with a penalty on their squares; scaled so that the fused score weighs 1.
+    (conditional logit, McFadden 1974), with a penalty on their squares; scaled so that the sums are logits of the
+    probability that a candidate answers. `few` is that of the preset: it needs conversations of several sizes.
 
     Raises:
         ValueError: no question has both a right and a wrong candidate.
@@ -84,27 +89,52 @@ def fitted(style: str, asked: Sequence[Example], overall: frozenset[str] | None)
     if not used:
         raise ValueError("no question has a right and a wrong candidate: there is nothing to learn from")
     everything = np.concatenate([example.features for example in used])
-    means, deviations = everything.mean(axis=0), everything.std(axis=0)
+    deviations = everything.std(axis=0)
     scale = np.where(deviations > 1e-9, deviations, np.inf)
+    counts = [overall is None or example.question.category in overall for example in used]
     shares = [
-        (1.0 if overall is None or example.question.category in overall else ASIDE)
-        / example.right.sum() ** 0.25
-        for example in used
+        (1.0 if counted else ASIDE) / example.right.sum() ** 0.25
+        for example, counted in zip(used, counts, strict=True)
     ]
-    solved = (
-        _logit(
-            [(example.features - means) / scale for example in used],
-            [example.right for example in used],
-            shares,
-        )
-        / scale
+    order = _logit(
+        [(example.features - everything.mean(axis=0)) / scale for example in used],
+        [example.right for example in used],
+        shares,
     )
-    if solved[0] <= 0:
-        raise ValueError("the fused score says nothing here: the labels do not go with these texts")
+    return _calibrated(style, asked, overall, order / scale)
+
+
+def _calibrated(
+    style: str, asked: Sequence[Example], overall: frozenset[str] | None, order: Floats
+) -> Weights:
+    """Return the weights of a style that ranks by `order` (len(FEATURES),), as logits of probabilities."""
+    few = PRESETS[style].few
+    columns, right, offsets, features = [], [], [], []
+    for example in asked:
+        sums = example.features @ order
+        first = np.argsort(-sums, kind="stable")[:FIRST]
+        columns.append(np.column_stack([sums, sums - sums.max(initial=0.0)])[first])
+        answers = overall is None or example.question.category in overall
+        right.append(example.right[first] * answers)
+        offsets.append(np.full(len(first), few * fewness(example.searched)))
+        features.append(example.features[first])
+    x = np.concatenate(columns)
+    means, deviations = x.mean(axis=0), np.maximum(x.std(axis=0), 1e-9)
+    scaled = np.column_stack([(x - means) / deviations, np.ones(len(x))])
+    *slopes, constant = newton(
+        scaled, np.concatenate(right), np.concatenate(offsets), np.array([SLIGHT, SLIGHT, 0.0])
+    )
+    slope, behind = np.array(slopes) / deviations
+    if slope <= 0:
+        raise ValueError("the candidates' features say nothing here: the labels do not go with these texts")
+    typical = np.concatenate(features).mean(axis=0)
     return Weights(
         style,
-        {name: round(float(value), 4) for name, value in zip(FEATURES, solved[1:] / solved[0], strict=True)},
-        {name: round(float(value), 4) for name, value in zip(FEATURES, means[1:], strict=True)},
+        round(float(constant - means @ [slope, behind]), 3),
+        {name: round(float(value), 3) for name, value in zip(FEATURES, slope * order, strict=True) if value},
+        {name: round(float(value), 3) for name, value in zip(FEATURES, typical, strict=True) if value},
+        few,
+        round(float(behind / slope), 3),
     )
 
 
@@ -143,7 +173,8 @@ def _logit(features: Sequence[Floats], right: Sequence[Floats], shares: Sequence
 
 def ranked(example: Example, weights: Weights, limit: int) -> Answer:
     """Return the ranking of a question's candidates under these weights."""
-    scores = example.features[:, 0] + weights.parts(example.features[:, 1:]).sum(axis=1)
+    added = summands(example.features, [weights] * len(example.features), example.searched)
+    scores = logistic(added.sum(axis=1))
     order = np.argsort(-scores, kind="stable")[:limit]
     keys = [(key, float(scores[i])) for i in order for key in example.keys[i]]
     return Answer(example.question, [key for key, _ in keys], [score for _, score in keys], [])
@@ -167,6 +198,7 @@ def left_out(
     return [ranked(example, weights[example.question.group], limit) for example in asked]
 
 
-def as_file(weights: Weights) -> dict[str, dict[str, Mapping[str, float]]]:
+def as_file(weights: Weights) -> dict[str, dict[str, object]]:
     """Return the weights in the form of `search.rerank_weights`."""
-    return {weights.name: {"weights": weights.weights, "means": weights.means}}
+    fields = {name: value for name, value in msgspec.structs.asdict(weights).items() if name != "name"}
+    return {weights.name: fields}

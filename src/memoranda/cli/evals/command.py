@@ -33,7 +33,7 @@ from memoranda.cli.evals.options import (
 from memoranda.cli.evals.own import own
 from memoranda.cli.evals.terminal import show, shown_progress
 from memoranda.errors import InvalidInput
-from memoranda.store.retrieval.rerank_weights import RERANKS, Weights
+from memoranda.store.retrieval.scoring import RERANKS, Weights
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
 app.command("freshness")(measures.freshness_command)
@@ -114,7 +114,7 @@ def fit_command(
     dump: DumpOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Fit the weights of the second stage on labelled questions. The table shows how they do on conversations they were
+    """Fit the weights of scores on labelled questions. The table shows how they do on conversations they were
     not fitted on, one left out after the other; what `--out` gets is fitted on all."""
     dataset = limited(locomo.read(file), limit)
     with shown_progress() as progress:
@@ -141,9 +141,10 @@ async def _fit(
         weights = fit.fitted(style, asked, dataset.overall)
     except ValueError as exc:
         raise InvalidInput(dataset.name, str(exc)) from exc
-    fused = [fit.ranked(example, Weights(style, {}), depth) for example in asked]
+    base = Weights("similarity", 0.0, {"similarity": 1.0})
+    similar = [fit.ranked(example, base, depth) for example in asked]
     runs = [
-        Run(Asking(limit=depth, name="fused alone"), fused, None),
+        Run(Asking(limit=depth, name="similarity alone"), similar, None),
         Run(Asking(limit=depth, name="left out"), answers, None),
     ]
     return stored, runs, weights

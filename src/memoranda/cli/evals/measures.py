@@ -86,9 +86,9 @@ def abstention_command(
         typer.echo(msgspec.json.encode(weights).decode())
 
 
-def _fitted_evidence(every: Sequence[abstention.Case]) -> dict[str, dict[str, float]]:
+def _fitted_evidence(every: Sequence[abstention.Case]) -> dict[str, float]:
     try:
-        return {style: weights._asdict() for style, weights in abstention.fitted(every).items()}
+        return abstention.fitted(every)._asdict()
     except ValueError as exc:
         raise InvalidInput("--fit", str(exc)) from exc
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from memoranda.app.evals import beir, locomo, longmemeval
 from memoranda.app.evals.dataset import Dataset
 from memoranda.errors import InvalidInput
-from memoranda.store.retrieval.rerank_weights import RERANKS
+from memoranda.store.retrieval.scoring import RERANKS
 
 
 class Mode(StrEnum):

@@ -11,7 +11,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from memoranda.store.retrieval.rerank_features import speaker_match, style_of, without_names
+from memoranda.store.retrieval.rerank_features import speaker_match, style_of, term_coverage
+from memoranda.store.retrieval.scoring import logits, scored_texts
+from memoranda.store.retrieval.scoring_weights import WITHOUT_TOKENS
 from memoranda.store.rows import memory_speaker
 from memoranda.text.cover import coverage, only_asks
 from memoranda.text.numbers import bare, ids_in
@@ -37,65 +39,29 @@ NONE, STRONG = 0.25, 0.6
 """Probabilities: below the first, `none`; from the second on, `strong`."""
 
 
-MANY = 50
-"""So many texts, and more, are many: the best of them is similar to any question."""
-
-
 class Features(NamedTuple):
     """Features of the results of a search, see `features`."""
 
-    similarity: float
+    answers: float
     coverage: float
     others: float
-    people: bool
-    few: float
 
 
 class Weights(NamedTuple):
-    """The weights of the features in a logistic regression; those that begin with `few` are of their products with
-    the feature `few`."""
+    """The weights of the features in a logistic regression."""
 
     intercept: float
-    similarity: float
+    answers: float
     coverage: float
     others: float
-    few: float
-    few_similarity: float
-    few_coverage: float
-    few_others: float
 
     def logit(self, of: Features) -> float:
         """Return the logit of the probability."""
-        many = self.intercept + self.similarity * of.similarity + self.coverage * of.coverage
-        few = self.few + self.few_similarity * of.similarity + self.few_coverage * of.coverage
-        return many + self.others * of.others + of.few * (few + self.few_others * of.others)
+        return self.intercept + sum(weight * value for weight, value in zip(self[1:], of, strict=True))
 
 
-PEOPLE = Weights(
-    intercept=-19.613,
-    similarity=24.947,
-    coverage=3.213,
-    others=-2.632,
-    few=12.055,
-    few_similarity=-14.985,
-    few_coverage=-1.515,
-    few_others=2.973,
-)
-"""Of talks between people, which are more alike than messages to an assistant, or than documents."""
-OTHER = Weights(
-    intercept=-7.039,
-    similarity=7.93,
-    coverage=5.261,
-    others=0.0,
-    few=2.301,
-    few_similarity=-0.746,
-    few_coverage=-1.959,
-    few_others=0.0,
-)
-"""Of messages to an assistant, texts without a speaker, and documents. Both are fitted by `memoranda eval abstention
---fit`, see docs/evaluation.md."""
-UNKNOWN = 0.61, 0.19
-"""The similarity to expect of results without one: a constant, and what full coverage adds."""
+FITTED = Weights(intercept=0.178, answers=0.981, coverage=1.362, others=-0.767)
+"""Fitted by `memoranda eval abstention --fit`, see docs/evaluation.md."""
 
 
 class Evidence(NamedTuple):
@@ -106,11 +72,14 @@ class Evidence(NamedTuple):
 
 
 class Result(msgspec.Struct, frozen=True):
-    """A result as evidence: its text, who said it, its calibrated similarity (None: not known)."""
+    """A result as evidence: its text, who said it, its calibrated similarity and its score (None: not known). `written`
+    if it is of a document."""
 
     text: str
     speaker: str | None
     similarity: float | None
+    score: float | None = None
+    written: bool = False
 
 
 def unrelated(asked: AbstractSet[str], terms: AbstractSet[str], similarity: float | None) -> bool:
@@ -135,13 +104,13 @@ def evidence(question: str, results: Sequence[Result], searched: int | None = No
     """Return how likely the answer is among the results, which come best first, of so many texts (None: not known, or
     many).
 
-    A logistic regression on features of the results, one for talks between people and one for all else; it reads no
+    A logistic regression on their scores, which are probabilities, and on two features of all of them; it reads no
     answer and asks no model.
     """
     if all(only_asks(result.text) for result in results[:LOOKED_AT]):
         return Evidence("none", 0.0)
-    shown = features(question, results, searched)
-    probability = round(1.0 / (1.0 + math.exp(-(PEOPLE if shown.people else OTHER).logit(shown))), 4)
+    logit = FITTED.logit(features(question, results, searched))
+    probability = round(1.0 / (1.0 + math.exp(-logit)), 4)
     if all(result.similarity is None for result in results):
         probability = min(probability, WORDS_ALONE)
     if missing := _missing_ids(question, results[:LOOKED_AT]):
@@ -159,7 +128,7 @@ def _missing_ids(question: str, results: Sequence[Result]) -> list[str]:
 def with_evidence(result: SearchResult, question: str) -> SearchResult:
     """Return a search's result with its evidence."""
     shown = [
-        Result(hit.memory.content, memory_speaker(hit.memory), hit.similarity)
+        Result(hit.memory.content, memory_speaker(hit.memory), hit.similarity, hit.score)
         for hit in result.results[:LOOKED_AT]
     ]
     level, probability = evidence(question, shown, result.searched)
@@ -186,27 +155,25 @@ def _of_others(question: str, results: Sequence[Result]) -> NDArray[np.bool_]:
 def features(question: str, results: Sequence[Result], searched: int | None = None) -> Features:
     """Return the features of the first ten results, at least one, without those that only ask: they answer nothing.
 
-    `similarity` is the greatest, and `coverage` the greatest share of the question's terms in one text; if the question
-    names some of the speakers, only of their texts. `others` is the share of the first three results by speakers that
-    the question does not name. `people` is True if most speakers have names. `few` is 0 where many texts were searched,
-    and 1 where none was.
+    `answers` is the logit of the probability that one of them is relevant, as if each were so independently of the
+    others, and `coverage` the greatest share of the question's terms in one text; if the question names some of the
+    speakers, both are those of their texts alone. `others` is the share of the first three results by speakers that the
+    question does not name. Results without a score are scored by their texts.
     """
     shown = [result for result in results[:LOOKED_AT] if not only_asks(result.text)] or results[:1]
-    speakers = [result.speaker for result in shown]
-    wanted = without_names(normalise(question), speakers)
-    covered = np.zeros(len(shown))
-    if wanted:
-        covered = coverage([result.text for result in shown], wanted).mean(axis=1)
-    expected = UNKNOWN[0] + UNKNOWN[1] * covered
-    known = np.array(
-        [math.nan if result.similarity is None else result.similarity for result in shown], np.float64
-    )
-    similarities = np.where(np.isnan(known), expected, known)
+    texts, said_by = [result.text for result in shown], [result.speaker for result in shown]
+    covered = term_coverage(normalise(question), texts, said_by)
     other = _of_others(question, shown)
+    scores = np.array([math.nan if one.score is None else one.score for one in shown], np.float64)
+    if np.isnan(scores).any():
+        similar = np.array([math.nan if one.similarity is None else one.similarity for one in shown])
+        written = "documents" if all(result.written for result in shown) else "plain"
+        weights = WITHOUT_TOKENS["people" if style_of(said_by) == "people" else written]
+        estimates = scored_texts(weights, similar, covered, searched)
+        scores = np.where(np.isnan(scores), estimates, scores)
+    missed = float(np.prod(1.0 - np.clip(scores[~other], 0.0, 1.0)))
     return Features(
-        similarity=float(similarities[~other].max(initial=0.0)),
+        answers=float(logits(np.array(1.0 - missed))),
         coverage=float(covered[~other].max(initial=0.0)),
         others=float(other[:FIRST].mean()),
-        people=style_of(speakers) == "people",
-        few=0.0 if searched is None else 1.0 - min(searched, MANY) / MANY,
     )

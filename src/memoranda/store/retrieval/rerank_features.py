@@ -1,4 +1,4 @@
-"""Features that rank a message beside its fused score: terms, speaker, neighbours, sitting, time."""
+"""Features of the candidates of a search: terms, speaker, neighbours, sitting, time."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from memoranda.clock import EPOCH, local
 from memoranda.filters import Filter, matches
 from memoranda.storage.sql.base import Connection
 from memoranda.storage.sql.where import compile_where
-from memoranda.store.retrieval.rerank_weights import FEATURES
+from memoranda.store.retrieval.scoring import FEATURES, MANY, expected
 from memoranda.store.rows import attributes, fetch, speaker_of, zone_of
-from memoranda.text.cover import asks, asks_when, coverage, rarity, timely
+from memoranda.text.cover import asks, asks_when, covered_terms, rarity, timely
 from memoranda.text.json import compact_json
 from memoranda.text.questions import normalise
 from memoranda.text.terms import query_terms, word_terms
@@ -59,9 +59,9 @@ Around = Mapping[int, tuple[str, int]]
 """Messages by seq: what was said, and when."""
 
 
-def read(c: Connection, tenant: str, seqs: Sequence[int], all_kinds: bool) -> dict[int, Candidate]:
-    """Return the existing rows of these seqs, only messages and facts unless `all_kinds`."""
-    rows = c.all("candidates", [tenant, compact_json(list(seqs)), int(all_kinds)])
+def read(c: Connection, tenant: str, seqs: Sequence[int]) -> dict[int, Candidate]:
+    """Return the existing rows of these seqs."""
+    rows = c.all("candidates", [tenant, compact_json(list(seqs))])
     return {row[0]: Candidate._make(row) for row in rows}
 
 
@@ -94,7 +94,7 @@ def visible(c: Connection, tenant: str, seqs: Sequence[int], where: Filter) -> d
 def beside(c: Connection, tenant: str, seqs: Sequence[int], where: Filter) -> list[int]:
     """Return the seqs of the messages right before and after those of these rows that are messages, as far as they pass
     `where`."""
-    rows = read(c, tenant, seqs, False).values()
+    rows = read(c, tenant, seqs).values()
     wanted = {seq for row in rows for seq in (row.before, row.after) if seq is not None}
     return list(visible(c, tenant, sorted(wanted), where))
 
@@ -116,38 +116,66 @@ def style_of(said_by: Sequence[str | None]) -> str:
 def features(
     question: str,
     now: datetime,
-    messages: Sequence[Candidate],
-    said_by: Sequence[str | None],
+    rows: Sequence[Candidate],
     around: Around,
-    fused: Mapping[int, float],
+    similar: Floats,
+    tokens: Floats | None = None,
     *,
     timed: bool = True,
 ) -> Floats:
-    """The features of messages, (n, len(FEATURES)), see `rerank_weights.FEATURES`.
+    """Return the features of candidates, (n, len(FEATURES)), see `scoring.FEATURES`.
 
-    `around` holds messages and neighbours by seq, `fused` the fused scores of the candidates. Times that the question
-    names are seen from `now`; without `timed` they count for nothing. `tokens` is 0.
+    `around` holds messages and neighbours by seq, `similar` (n,) the similarities (NaN: not known), `tokens` (n,) the
+    token similarities if there are any. Times that the question names are seen from `now`; without `timed` they count
+    for nothing.
     """
-    columns: dict[str, Floats] = {}
-    scores = np.array([fused[message.seq] for message in messages])
-    pairs = [_neighbours(message, around) for message in messages]
-    columns["overlap"], columns["around"] = _overlaps(question, messages, said_by, around, pairs)
-    columns["sitting"] = _sittings(messages, scores)
-    columns["speaker"] = speaker_match(question, said_by)
-    columns["length"] = np.log([2.0 + min(100, message.content.count(" ")) for message in messages])
-    asking = {message.seq: asks(message.content) for message in messages}
+    columns: dict[str, Floats] = {} if tokens is None else {"tokens": tokens}
+    pairs = [_neighbours(row, around) for row in rows]
+    columns["coverage"], columns["around"] = _overlaps(question, rows, speakers(rows), around, pairs)
+    similar = np.where(np.isnan(similar), expected(columns["coverage"]), similar)
+    columns["similarity"] = similar
+    columns["length"] = np.log([2.0 + min(100, row.content.count(" ")) for row in rows])
+    asking = {row.seq: asks(row.content) for row in rows}
     columns["asks"] = np.fromiter(asking.values(), np.float64)
-    columns["answers"] = np.zeros(len(messages))
-    for i, (before, _) in enumerate(pairs):
-        if before is not None and (asking[before] if before in asking else asks(around[before][0])):
-            columns["answers"][i] = 1.0
+    at = [place for place, row in enumerate(rows) if row.kind == "message"]
+    if at:
+        base = similar + columns["coverage"] / 2
+        told = _of_messages(question, now, [rows[i] for i in at], [pairs[i] for i in at], base[at], timed)
+        answered = [
+            before is not None and _asks(before, around, asking) for before, _ in (pairs[i] for i in at)
+        ]
+        told["answers"] = np.array(answered, np.float64)
+        for name, values in told.items():
+            columns[name] = np.zeros(len(rows))
+            columns[name][at] = values
+    nothing = np.zeros(len(rows))
+    return np.stack([columns.get(name, nothing) for name in FEATURES], axis=1)
+
+
+def _of_messages(
+    question: str,
+    now: datetime,
+    messages: Sequence[Candidate],
+    pairs: Sequence[tuple[int | None, int | None]],
+    base: Floats,
+    timed: bool,
+) -> dict[str, Floats]:
+    """Return the features that only messages have, by name; `base` (n,) is their similarity + coverage / 2."""
+    said_by = speakers(messages)
+    columns = {
+        "sitting": _sittings(messages, base),
+        "speaker": speaker_match(question, said_by),
+        "author": _authored(question, said_by),
+    }
     if asks_when(question):
         columns["dated"] = np.array([float(timely(message.content)) for message in messages])
-    if timed and (named := times(question, now)):
-        columns["when"] = closeness(named, np.array([_local(message) for message in messages], np.int64))
-    columns["author"] = _authored(question, said_by)
-    nothing = np.zeros(len(messages))
-    return np.stack([columns.get(name, nothing) for name in FEATURES], axis=1)
+    if timed and (spans := times(question, now)):
+        columns["when"] = closeness(spans, np.array([_local(message) for message in messages], np.int64))
+    return columns
+
+
+def _asks(seq: int, around: Around, asking: Mapping[int, bool]) -> bool:
+    return asking[seq] if seq in asking else asks(around[seq][0])
 
 
 def _local(message: Candidate) -> int:
@@ -183,12 +211,14 @@ def _overlaps(
     around: Around,
     pairs: Sequence[tuple[int | None, int | None]],
 ) -> tuple[Floats, Floats]:
-    wanted = without_names(question, said_by)
     beside = sorted({seq for pair in pairs for seq in pair if seq is not None})
     texts = [message.content for message in messages] + [around[seq][0] for seq in beside]
-    covered = coverage(texts, wanted)
+    covered, wanted = covered_terms(question, texts)
+    names = named(said_by)
+    kept = [column for column, term in enumerate(wanted) if term not in names]
+    covered, wanted = covered[:, kept], [wanted[column] for column in kept]
     own = covered[: len(messages)]
-    weights = rarity(own)
+    weights = rarity(own, MANY)
     at = {seq: len(messages) + i for i, seq in enumerate(beside)}
     blank = len(texts)
     padded = np.vstack([covered, np.zeros((1, len(wanted)), np.bool_)])
@@ -201,7 +231,7 @@ def _overlaps(
 
 
 def _sittings(messages: Sequence[Candidate], scores: Floats) -> Floats:
-    """The best score of another candidate of the same sitting; 0 where there is none."""
+    """The best base of another candidate of the same sitting; 0 where there is none."""
     best = np.zeros(len(messages))
     keys = [(message.session_id or "", message.channel_id or "", message.occurred_at) for message in messages]
     order = sorted(range(len(messages)), key=keys.__getitem__)
@@ -220,11 +250,26 @@ def _sittings(messages: Sequence[Candidate], scores: Floats) -> Floats:
     return best
 
 
+def term_coverage(question: str, texts: Sequence[str], said_by: Sequence[str | None]) -> Floats:
+    """Return the share (n,) of the question's terms that each text has, without names of speakers; rare ones count
+    more."""
+    covered, wanted = covered_terms(question, texts)
+    names = named(said_by)
+    own = covered[:, [column for column, term in enumerate(wanted) if term not in names]]
+    result: Floats = own @ rarity(own, MANY)
+    return result
+
+
 def without_names(question: str, said_by: Sequence[str | None]) -> list[str]:
     """The terms of a question that are no name of a speaker."""
-    called = {who for who in said_by if who and who.lower() not in ROLES}
-    names = {term for who in called for word in _WORDS.findall(who) for term in word_terms(word)}
+    names = named(said_by)
     return [term for term in query_terms(question) if term not in names]
+
+
+def named(said_by: Sequence[str | None]) -> set[str]:
+    """Return the terms of the names of speakers."""
+    called = {who for who in said_by if who and who.lower() not in ROLES}
+    return {term for who in called for word in _WORDS.findall(who) for term in word_terms(word)}
 
 
 def speaker_match(question: str, said_by: Sequence[str | None]) -> Floats:

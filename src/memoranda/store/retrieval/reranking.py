@@ -1,4 +1,4 @@
-"""The second stage of a search: the rows of the best candidates are read, and ranked again by their features."""
+"""Scores the candidates of a search: their rows are read, and each gets the probability that it is relevant."""
 
 from __future__ import annotations
 
@@ -35,23 +35,28 @@ from memoranda.store.retrieval.rerank_features import (
     speakers,
     style_of,
 )
-from memoranda.store.retrieval.rerank_weights import (
+from memoranda.store.retrieval.scoring import (
+    COVERAGE,
     FEATURES,
-    PEOPLE,
-    PRESETS,
-    STEEPNESS,
-    TOKENS,
-    WITHOUT_TOKENS,
+    PARTS,
+    SIMILARITY,
+    STYLES,
     Weights,
-    squashed,
-    unsquashed,
+    expected,
+    logistic,
+    summands,
 )
+from memoranda.store.retrieval.scoring_weights import PRESETS, WITHOUT_TOKENS
 from memoranda.text.cover import coverage, rarity
 from memoranda.text.json import compact_json
 from memoranda.text.terms import query_terms
 
-DEPTH = 128
-"""The number of candidates that are reranked, best fused score first; the others stay below them."""
+DEPTH = 160
+"""The number of candidates whose texts are read, best fused score first; the others stay below them."""
+BYTES = 16 * 8_000
+"""The most bytes of token vectors that are compared: 8 000 tokens of 128 dimensions, about 2 ms of CPU."""
+DOCUMENTS, WRITTEN = "documents", frozenset({"chunk", "document"})
+"""The style of texts that nobody said, and their kinds."""
 COVERING = 10
 """The number of first candidates whose session summaries penalise messages of the same sessions."""
 DAY, HOUR = 86_400_000_000, 3_600_000_000
@@ -59,8 +64,8 @@ Floats = NDArray[np.float64]
 
 
 class How(msgspec.Struct, frozen=True):
-    """Options of the second stage: `rerank` is one of `rerank_weights.RERANKS`, `recency` is `off`, `decay` or `boost`;
-    `times`: times that the question names count; the weights by style, and the half-life of unused facts in days."""
+    """How candidates are scored: `rerank` is one of `scoring.RERANKS`, `recency` is `off`, `decay` or `boost`; `times`:
+    times that the question names count; the weights by style, and the half-life of unused facts in days."""
 
     rerank: str = "auto"
     recency: str = "decay"
@@ -70,38 +75,32 @@ class How(msgspec.Struct, frozen=True):
 
     @property
     def styled(self) -> bool:
-        """True if messages are ranked by the style of their conversation."""
-        return self.rerank in ("auto", *self.styles)
+        """True if texts are read for their features, and messages scored by the style of their conversation."""
+        return self.rerank in ("auto", *STYLES)
 
     def style(self, name: str, *, tokens: bool) -> Weights:
         """Return the weights of a style, with token similarities or without."""
         style = self.styles[name]
-        return WITHOUT_TOKENS if style is PEOPLE and not tokens else style
+        return style if tokens or style is not PRESETS[name] else WITHOUT_TOKENS[name]
 
-    @property
-    def idle(self) -> bool:
-        """True if it changes nothing."""
-        return self.rerank == "off" and self.recency == "off"
+
+PASSAGES = How(rerank="plain", recency="off")
+"""How chunks of documents are scored."""
 
 
 class Stage(msgspec.Struct, frozen=True):
-    """A second stage that ran: its preset, and the names of the columns of `Ranking.added` and `Ranking.factors`."""
+    """How candidates were scored: the preset, and the names of the columns of `Ranking.added` and `Ranking.factors`."""
 
-    preset: str
+    preset: str | None
     added: tuple[str, ...] = ()
     factors: tuple[str, ...] = ()
-    steepness: float = STEEPNESS
 
-    def formula(
-        self, fused: str, scope_weight: float, added: Mapping[str, float], factors: Mapping[str, float]
-    ) -> str:
-        """Return the formula of a score as text; `fused` is the sum of the first stage."""
-        score = f"({fused})"
+    def formula(self, scope_weight: float, added: Mapping[str, float], factors: Mapping[str, float]) -> str:
+        """Return the formula of a score as text."""
         if self.preset == "sessions":
             score = f"({' + '.join(f'{value:.3f} {name}' for name, value in added.items())})"
-        elif self.added:
-            parts = "".join(f" {value:+.3f} {name}" for name, value in added.items())
-            score = f"logistic({self.steepness:g} x ({fused}{parts} - 0.5))"
+        else:
+            score = f"logistic({' '.join(f'{value:+.3f} {name}' for name, value in added.items())})"
         return " x ".join(
             [f"{scope_weight:g}", score, *(f"{value:.3f} {name}" for name, value in factors.items())]
         )
@@ -127,7 +126,8 @@ class _Rows(msgspec.Struct):
 class Asked(msgspec.Struct, frozen=True):
     """A question to a tenant's rows that pass one of `targets`; ages and times are relative to `now`. `embedding` is
     the question's in the space of vectors `space`, None where it has none; `fresh` are the vectors (windows, dim), by
-    seq, of rows that have no stored ones yet."""
+    seq, of rows that have no stored ones yet. `searched` is how many texts there are to compare, None: many. `weights`
+    are factors on what vectors (`dense`) and what terms (`words`) add, 1 by default."""
 
     tenant: str
     question: str
@@ -137,46 +137,53 @@ class Asked(msgspec.Struct, frozen=True):
     space: int
     calibration: Calibration
     fresh: Mapping[int, NDArray[np.float32]] = {}
+    searched: int | None = None
+    weights: Mapping[str, float] = {}
 
     @property
     def tokens(self) -> TokenVectors | None:
         """The token vectors of the question; None from a model without them."""
         return None if self.embedding is None else self.embedding.tokens
 
+    def similarities(self, cosines: Floats) -> Floats:
+        """Return the similarities (n,) of cosines, NaN where there is none."""
+        if self.embedding is None:
+            return np.full(len(cosines), np.nan)
+        knots = self.calibration
+        similar: Floats = np.interp(cosines, [knots.low, knots.firm, 1.0], [0.0, 0.7, 1.0])
+        return similar
 
-def rescored(db: Database, asked: Asked, ranked: Ranking, how: How) -> tuple[Ranking, Stage | None]:
-    """Return the ranking after the second stage, and the stage; the unchanged ranking and None if it changes no
-    candidate."""
-    if how.idle or not len(ranked):
-        return ranked, None
-    question, now = asked.question, asked.now
+
+def rescored(db: Database, asked: Asked, ranked: Ranking, how: How) -> tuple[Ranking, Stage]:
+    """Return the candidates by their scores, and how these were made."""
+    if not len(ranked):
+        return ranked, Stage(None)
     looked = _looked(db, asked, ranked.seqs[:DEPTH].tolist(), how)
-    plain = ranked.fused / np.where(ranked.scope_weights > 0, ranked.scope_weights, 1.0)
     if how.rerank == "sessions":
-        scores, added, penalties = _merged(question, now, plain, looked)
-        stage = Stage("sessions", ("base", "recency", "overlap"), ("kind",))
+        plain = ranked.fused / np.where(ranked.scope_weights > 0, ranked.scope_weights, 1.0)
+        scores, added, penalties = _merged(asked.question, asked.now, plain, looked)
+        stage, sums = Stage("sessions", ("base", "recency", "overlap"), ("kind",)), scores
     else:
-        scores, added, stage = _styled(asked, plain, ranked, looked, how)
-        penalties = np.empty((len(plain), 0))
-    aged = _aged(now, len(plain), looked, how)
+        sums, added, preset = _summed(asked, ranked, looked, how)
+        stage = Stage(preset, PARTS)
+        scores, penalties = logistic(sums), np.empty((len(ranked), 0))
+    aged = _aged(asked.now, len(ranked), looked, how)
     if aged is not None:
         stage = replace(stage, factors=(*stage.factors, how.recency))
         penalties = np.column_stack([penalties, aged])
     scores = scores * penalties.prod(axis=1) * ranked.scope_weights
-    if how.rerank not in ("sessions", "off"):
-        newer = _superseding(db, asked, looked, scores, stage)
+    if how.styled:
+        newer = _superseding(db, asked, looked, scores, sums)
         if newer is not None:
             stage = replace(stage, factors=(*stage.factors, "newer"))
             penalties = np.column_stack([penalties, newer])
             scores = scores * newer
-    if not stage.added and not stage.factors:
-        return ranked, None
     return reordered(ranked, scores / max(1.0, float(scores.max())), added, penalties), stage
 
 
-def _superseding(db: Database, asked: Asked, looked: _Rows, scores: Floats, stage: Stage) -> Floats | None:
-    """Return the factors (n,) by which memories that supersede others rise from the scores of a stage; None if none
-    does."""
+def _superseding(db: Database, asked: Asked, looked: _Rows, scores: Floats, sums: Floats) -> Floats | None:
+    """Return the factors (n,) by which memories that supersede others rise from their scores, which are of these sums;
+    None if none does."""
     if asked.embedding is None or asked.calibration.center is None:
         return None
     first = np.argsort(-scores[: len(looked.rows)], kind="stable")[: superseding.DEPTH]
@@ -187,7 +194,7 @@ def _superseding(db: Database, asked: Asked, looked: _Rows, scores: Floats, stag
     stored = db.read(lambda c: c.all("part_vectors", key), asked.tenant, late=True)
     vectors = {seq: windows[0] for seq, windows in asked.fresh.items()}
     vectors |= {seq: np.frombuffer(blob, dtype="<f4") for seq, blob in stored}
-    placed = unsquashed(scores[first]) if stage.added else scores[first]
+    placed = sums[first] / superseding.UNIT
     found = superseding.pairs(
         asked.question, asked.embedding.vector, rows, vectors, placed, asked.calibration
     )
@@ -203,7 +210,7 @@ def _looked(db: Database, asked: Asked, seqs: list[int], how: How) -> _Rows:
     tenant, where = asked.tenant, any_of(*(target.where for target in asked.targets))
 
     def work(c: Connection) -> _Rows:
-        rows = read(c, tenant, seqs, how.rerank == "sessions" or how.recency == "boost")
+        rows = read(c, tenant, seqs)
         around = read_neighbours(c, tenant, rows, where) if how.styled else {}
         codes: list[tuple[int, bytes]] = []
         if how.styled and asked.tokens is not None:
@@ -214,31 +221,52 @@ def _looked(db: Database, asked: Asked, seqs: list[int], how: How) -> _Rows:
     return db.read(work, tenant, late=True)
 
 
-def _styled(
-    asked: Asked, plain: Floats, ranked: Ranking, looked: _Rows, how: How
-) -> tuple[Floats, Floats, Stage]:
-    """Return the scores by the style of the conversation: by the token similarity of all candidates, and the other
-    features of the messages among them."""
-    at = looked.messages()
-    nothing = plain, np.empty((len(plain), 0)), Stage(how.rerank)
-    if how.rerank == "off" or not at:
-        return nothing
-    messages = [row for i in at if (row := looked.rows[i]) is not None]
-    said_by = speakers(messages)
-    name = style_of(said_by) if how.rerank == "auto" else how.rerank
-    similar = _token_similarities(asked.tokens, looked, ranked.cosines)
-    style = how.style(name, tokens=similar is not None)
-    fused = dict(zip(ranked.seqs.tolist(), plain.tolist(), strict=True))
-    values = np.tile(style.neutral, (len(plain), 1))
-    values[at] = features(asked.question, asked.now, messages, said_by, looked.around, fused, timed=how.times)
-    values[:, TOKENS] = 0.0 if similar is None else similar
-    added = style.parts(values)
-    if not added.any():
-        return nothing
-    scores = squashed(plain + added.sum(axis=1), style.steepness)
+def _summed(asked: Asked, ranked: Ranking, looked: _Rows, how: How) -> tuple[Floats, Floats, str | None]:
+    """Return the sums (n,) of candidates, what each of `PARTS` adds to them, (n, len(PARTS)), and the style of the
+    messages among them, or of the first one; None if their texts do not count."""
+    there, rows = looked.there(), [row for row in looked.rows if row is not None]
+    known = asked.similarities(ranked.cosines)
+    tokens = _token_similarities(asked.tokens, looked, ranked.cosines) if how.styled else None
+    values = np.zeros((len(ranked), len(FEATURES)))
+    some = None if tokens is None else tokens[there]
+    values[there] = features(
+        asked.question, asked.now, rows, looked.around, known[there], some, timed=how.times
+    )
+    read = np.zeros(len(ranked), np.bool_)
+    read[there] = how.styled
+    weights = [how.style("plain", tokens=tokens is not None)] * len(ranked)
+    styles = _styles(rows, how)
+    for at, style in zip(there, styles, strict=True):
+        weights[at] = how.style(style, tokens=tokens is not None)
+    if not read.all():
+        bare = np.stack([style.neutral for style in weights])
+        bare[:, COVERAGE] = _keywords(ranked, values[:, COVERAGE], bare[:, COVERAGE])
+        bare[:, SIMILARITY] = np.where(np.isnan(known), expected(bare[:, COVERAGE]), known)
+        values = np.where(read[:, None], values, bare)
+    added = summands(values, weights, asked.searched, asked.weights)
+    sums = added.sum(axis=1)
     below = len(looked.rows)
-    scores[below:] = np.minimum(scores[below:], scores[:below].min())
-    return scores, added, Stage(style.name, FEATURES, steepness=style.steepness)
+    sums[below:] = np.minimum(sums[below:], sums[:below].min())
+    spoken = (style for row, style in zip(rows, styles, strict=True) if row.kind == "message")
+    return sums, added, next(spoken, styles[0] if styles else "plain") if how.styled else None
+
+
+def _styles(rows: Sequence[Candidate], how: How) -> list[str]:
+    """Return the style of each row: of messages that of their conversation."""
+    messages = [row for row in rows if row.kind == "message"]
+    spoken = style_of(speakers(messages)) if how.rerank == "auto" else how.rerank
+    spoken = spoken if how.styled else "plain"
+    return [
+        spoken if row.kind == "message" else DOCUMENTS if row.kind in WRITTEN else "plain" for row in rows
+    ]
+
+
+def _keywords(ranked: Ranking, coverage: Floats, mean: Floats) -> Floats:
+    """Return the keyword scores (n,) as coverages, in the order of BM25: the best one is what it covers of the
+    question's terms, the others are relative to it; the `mean` ones where keyword search found nothing."""
+    bm25 = np.nan_to_num(ranked.bm25)
+    best = int(bm25.argmax())
+    return mean if bm25[best] <= 0 else bm25 / bm25[best] * coverage[best]
 
 
 def _token_similarities(question: TokenVectors | None, looked: _Rows, cosines: Floats) -> Floats | None:
@@ -247,11 +275,12 @@ def _token_similarities(question: TokenVectors | None, looked: _Rows, cosines: F
     if question is None or not looked.codes:
         return None
     place = {row.seq: at for at, row in enumerate(looked.rows) if row is not None}
-    at = [place[seq] for seq, _ in looked.codes]
+    codes = sorted((place[seq], code) for seq, code in looked.codes)
+    sizes = np.cumsum([len(code) for _, code in codes])
+    codes = codes[: 1 + int(np.searchsorted(sizes, BYTES))]
     similar = np.full(len(cosines), -np.inf)
-    np.maximum.at(
-        similar, at, max_sim(question.astype(np.float32, copy=False), [code for _, code in looked.codes])
-    )
+    texts = [code for _, code in codes]
+    np.maximum.at(similar, [at for at, _ in codes], max_sim(question.astype(np.float32, copy=False), texts))
     unknown = np.isneginf(similar)
     if unknown.any():
         mean = float(np.nanmean(cosines)) if not np.isnan(cosines).all() else 0.0

@@ -25,11 +25,12 @@ from memoranda.store.access import (
 )
 from memoranda.store.index_sync import Live
 from memoranda.store.retrieval.candidates import Candidates, Target
-from memoranda.store.retrieval.evidence import FLOOR, LOOKED_AT, with_evidence
+from memoranda.store.retrieval.evidence import LOOKED_AT, with_evidence
 from memoranda.store.retrieval.fusion import Ranking, followed_by, fuse, rank_of
 from memoranda.store.retrieval.pending import Fresh, Pending, Waiting
 from memoranda.store.retrieval.rerank_features import beside
-from memoranda.store.retrieval.reranking import Asked, How, Stage, rescored
+from memoranda.store.retrieval.reranking import PASSAGES, Asked, How, Stage, rescored
+from memoranda.store.retrieval.scoring import factors
 from memoranda.store.rows import Record, attributes, fetch, to_memory
 from memoranda.store.store import Store
 from memoranda.text.analysis import Wanted, wanted_by
@@ -39,8 +40,11 @@ from memoranda.types import MAX_LIMIT, Explanation, Highlight, Hit, Query, Searc
 
 log = logging.getLogger("memoranda.search")
 SNIPPET = 240
+BELOW = "below the candidates that were scored"
 BESIDE = 10
 """The best candidates of vector search, and of keyword search, whose neighbours are candidates as well."""
+NEIGHBOURLY = ("auto", "people", "assistant")
+"""Ways to score candidates in which messages count by their conversation."""
 READY_LIMIT = 50
 """The most results of a search that runs on an event loop."""
 
@@ -57,12 +61,12 @@ class Settings(msgspec.Struct, frozen=True):
         default_factory=lambda: {"session": 1.0, "user": 0.9, "agent": 0.8, "channel": 0.7, "global": 0.5}
     )
     candidates: int = 50
-    second: How = msgspec.field(default_factory=How)
+    how: How = msgspec.field(default_factory=How)
 
 
 class Found(msgspec.Struct):
-    """The result of a search: rows, best first, each with its place in the ranking. `stage` describes the second stage
-    of ranking, None without one; it ranked the `first` candidates, and not those behind them. `searched` is that of
+    """The result of a search: rows, best first, each with its place in the ranking. `stage` says how the `first`
+    candidates were scored, and not those behind them. `searched` is that of
     `SearchResult`. `covered` is False if the model was not trained on the language of the question: cosines weigh
     nothing then."""
 
@@ -70,7 +74,7 @@ class Found(msgspec.Struct):
     ranked: Ranking
     candidates: Candidates
     weights: dict[str, float]
-    stage: Stage | None = None
+    stage: Stage
     first: int = 0
     searched: int | None = None
     covered: bool = True
@@ -117,9 +121,9 @@ class Recall:
         check(query)
         targets = self._targets(subject, query)
         threshold = query.threshold if query.threshold is not None else self.settings.threshold
-        second = self._second(query)
+        how = self._how(query)
         judged = msgspec.structs.replace(query, limit=max(query.limit, LOOKED_AT))
-        found = self.find(subject.tenant_id, judged, embedding, targets, threshold, second, fresh)
+        found = self.find(subject.tenant_id, judged, embedding, targets, threshold, how, fresh)
         terms = wanted_by(query.query) if query.highlights else None
         results = [self._hit(found, at, terms, query.explain) for at in range(len(found.rows))]
         result = SearchResult(
@@ -142,12 +146,12 @@ class Recall:
         embedding: QueryEmbedding | None,
         targets: Sequence[Target],
         threshold: float | None,
-        second: How | None = None,
+        how: How = PASSAGES,
         fresh: Fresh | None = None,
     ) -> Found:
         """Return the best rows of a tenant for `query` among those that pass one of `targets`. Every search uses this.
-        Only text, limit, mode, weights and `as_of` of the query are used; `threshold` 0 or None is no floor. `second`
-        is the second stage of ranking; None: no second stage. Errors as `search`.
+        Only text, limit, mode, weights and `as_of` of the query are used; `threshold` 0 or None is no floor. `how` is
+        how they are scored. Errors as `search`.
 
         Scores and order do not depend on the limit: the best `candidates` of vector and keyword search, and the
         neighbours of the very best, are ranked among themselves. Hits from a deeper search follow them."""
@@ -159,23 +163,30 @@ class Recall:
         covered = embedding is None or embedding.covered or query.mode == "dense"
         depth = self.settings.candidates
         candidates = self._gather(tenant, query, vector, targets, live, fresh, depth)
-        if vector is not None and covered and second is not None and second.styled:
+        if vector is not None and covered and how.rerank in NEIGHBOURLY:
             self._add_neighbours(tenant, vector, targets, candidates)
         searched = None if vector is None or query.mode == "words" else candidates.searched()
-        weights = self._weights(query) if covered else {"dense": 0.0, "words": 1.0}
-        ranked, stage = self._fused(candidates, weights), None
-        if second is not None:
-            now = query.as_of or moment(now_micros())
-            made = {} if fresh is None else fresh.vectors
-            known = embedding if covered else None
-            asked = Asked(tenant, query.query, now, targets, known, live.space, self.calibration, made)
-            ranked, stage = rescored(self.store.db, asked, ranked, second)
+        weights = self._weights(query)
+        sides = weights if covered else {"dense": 0.0, "words": 1.0}
+        asked = Asked(
+            tenant,
+            query.query,
+            query.as_of or moment(now_micros()),
+            targets,
+            embedding if covered and query.mode != "words" else None,
+            live.space,
+            self.calibration,
+            {} if fresh is None else fresh.vectors,
+            searched,
+            factors(weights),
+        )
+        ranked, stage = rescored(self.store.db, asked, self._fused(candidates, sides), how)
         floor = self._floor(threshold, query, candidates) if covered else None
         ranked = _above(ranked, floor)
         first = len(ranked)
         if query.limit > first and depth < MAX_LIMIT and candidates.goes_on(floor):
             candidates = self._gather(tenant, query, vector, targets, live, fresh, MAX_LIMIT)
-            ranked = followed_by(ranked, _above(self._fused(candidates, weights), floor))
+            ranked = followed_by(ranked, _above(self._fused(candidates, sides), floor))
         candidates.degraded.update(late)
         searched = None if "index" in late else searched
         if not covered:
@@ -196,9 +207,9 @@ class Recall:
         targets = self._targets(subject, query)
         return self.pending.find(subject.tenant_id, text, targets, self.settings.candidates)
 
-    def _second(self, query: Query) -> How:
-        """Return the second stage that the query asks for."""
-        default = self.settings.second
+    def _how(self, query: Query) -> How:
+        """Return how the query asks for its candidates to be scored."""
+        default = self.settings.how
         return replace(
             default,
             rerank=(query.rerank or default.rerank) if query.mode == "hybrid" else "off",
@@ -338,9 +349,8 @@ class Recall:
             candidates.add_dense(scored, target, len(new) + 1)
 
     def _fused(self, candidates: Candidates, weights: dict[str, float]) -> Ranking:
-        """Return the candidates by their fused scores. If keyword search has all its matches, those without a term of
-        the question that are not similar to it follow the others, see `evidence.unrelated`."""
-        ranked = fuse(
+        """Return the candidates by their fused scores."""
+        return fuse(
             candidates.dense,
             candidates.words,
             dense_weight=weights["dense"],
@@ -348,12 +358,6 @@ class Recall:
             cut=candidates.cut,
             scope_weights=candidates.weights,
         )
-        if candidates.cut or not len(candidates.words[0]) or not weights["words"]:
-            return ranked
-        unrelated = np.isnan(ranked.bm25) & ~(ranked.cosines >= self.calibration.cosine(FLOOR))
-        if (np.sort(unrelated) == unrelated).all():
-            return ranked
-        return followed_by(ranked.where(~unrelated), ranked.where(unrelated))
 
     def _floor(self, threshold: float | None, query: Query, candidates: Candidates) -> float | None:
         """Return the least cosine for a threshold; None without a threshold or without vector matches."""
@@ -480,12 +484,12 @@ def _passes(row: Record, targets: Sequence[Target]) -> bool:
 
 
 def _explain(found: Found, i: int, similarity: float | None, rank: int) -> Explanation:
-    ranked, weights, behind = found.ranked, found.weights, i >= found.first
-    dense, words = _number(ranked.dense[i]) or 0.0, _number(ranked.words[i]) or 0.0
-    scope_weight, stage = float(ranked.scope_weights[i]), found.stage or Stage("")
-    stage = Stage("off") if behind else stage
-    added = {name: float(part) for name, part in zip(stage.added, ranked.added[i], strict=not behind) if part}
-    factors = {name: float(part) for name, part in zip(stage.factors, ranked.factors[i], strict=not behind)}
+    ranked, behind = found.ranked, i >= found.first
+    scope_weight, stage = float(ranked.scope_weights[i]), found.stage
+    added, factors = dict[str, float](), dict[str, float]()
+    if not behind:
+        added = {name: float(part) for name, part in zip(stage.added, ranked.added[i], strict=True) if part}
+        factors = {name: float(part) for name, part in zip(stage.factors, ranked.factors[i], strict=True)}
     return Explanation(
         cosine=_number(ranked.cosines[i]),
         similarity=similarity,
@@ -494,21 +498,16 @@ def _explain(found: Found, i: int, similarity: float | None, rank: int) -> Expla
         words_normalised=_number(ranked.words[i]),
         dense_rank=rank_of(ranked.cosines, ranked.seqs, i),
         words_rank=rank_of(ranked.bm25, ranked.seqs, i),
-        weights=weights,
+        weights=found.weights,
         scope=found.candidates.scopes.get(int(ranked.seqs[i])),
         scope_weight=scope_weight,
         fused=float(ranked.fused[i]),
-        preset=None if found.stage is None else stage.preset,
+        preset=stage.preset,
         added=added,
         factors=factors,
         rank_before=int(ranked.rank_before[i]),
         rank_after=rank,
-        formula=stage.formula(
-            f"{weights['dense']:g} x {dense:.3f} dense + {weights['words']:g} x {words:.3f} words",
-            scope_weight,
-            added,
-            factors,
-        ),
+        formula=BELOW if behind else stage.formula(scope_weight, added, factors),
     )
 
 

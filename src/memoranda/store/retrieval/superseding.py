@@ -23,8 +23,10 @@ Floats = NDArray[np.float64]
 Vectors = Mapping[int, NDArray[np.float32]]
 TOP, DEPTH = 5, 50
 """The first candidates that may be superseded, and those that may supersede them."""
+UNIT = 4.0
+"""The difference of two logits that counts as 1."""
 FARTHEST = 1.0
-"""How much more the older one may score, in units of the fused score."""
+"""How much more the older one may score, in `UNIT`."""
 LEAST = 1.0
 """The least similarity of a pair, as a share of `Calibration.same`."""
 PROBABLE = 0.85
@@ -71,8 +73,9 @@ def pairs(
 ) -> Pairs:
     """Return the pairs of an older candidate among the first `TOP` and a newer one of its author that ranks below it.
 
-    `rows` are candidates in the order of their `scores` (n,), best first, None where there is none. Candidates
-    without a vector are in no pair, nor is any where the direction that all vectors of the model have is not known.
+    `rows` are candidates in the order of their `scores` (n,), in `UNIT`, best first, None where there is none.
+    Candidates without a vector are in no pair, nor is any where the direction that all vectors of the model have is not
+    known.
     """
     at = [i for i, row in enumerate(rows[:DEPTH]) if row is not None and row.seq in vectors]
     known = [row for i in at if (row := rows[i]) is not None]

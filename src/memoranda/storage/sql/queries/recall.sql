@@ -1,5 +1,5 @@
--- name: candidates (rows of a search as a second stage of ranking looks at them, of all kinds if ?3 is 1; a message's
--- neighbours are those stored right before and after it in its session, or where it has none in its channel)
+-- name: candidates (rows of a search as they are scored; a message's neighbours are those stored right before and after
+-- it in its session, or where it has none in its channel)
 SELECT m.seq, m.kind, m.session_id, m.channel_id, m.role, m.occurred_at, m.created_at, m.last_accessed_at,
     m.importance, CASE WHEN m.kind IN ('message', 'session_summary') THEN m.metadata ELSE '{}' END,
     substr(m.content, 1, 2000), m.user_id,
@@ -24,7 +24,7 @@ SELECT m.seq, m.kind, m.session_id, m.channel_id, m.role, m.occurred_at, m.creat
             ORDER BY p.seq LIMIT 1)
     END
 FROM {seqs ?2} wanted
-{join} memories m ON m.tenant_id = ?1 AND m.seq = wanted.value AND (m.kind IN ('message', 'fact') OR ?3 = 1)
+{join} memories m ON m.tenant_id = ?1 AND m.seq = wanted.value
 
 -- name: seqs_by_id
 SELECT m.seq, m.id FROM {texts ?2} wanted {join} memories m ON m.tenant_id = ?1 AND m.id = wanted.value

@@ -1,0 +1,152 @@
+"""The score of a hit: the probability that it is relevant to the question. Pure arithmetic.
+
+It is one sum for every search: the logistic function of an intercept, of `weight x feature` over `FEATURES`, of how few
+texts were searched, and of how far a hit is behind the best one. No part depends on the range that the candidates of
+one search happen to have, so that scores are comparable between searches. Talks between people are more alike than
+other texts, so that they have weights of their own; the weights of both are fitted on labelled questions and measured
+on groups left out (`memoranda eval fit`, docs/evaluation.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+FEATURES = (
+    "similarity",
+    "tokens",
+    "coverage",
+    "around",
+    "sitting",
+    "speaker",
+    "length",
+    "asks",
+    "answers",
+    "dated",
+    "when",
+    "author",
+)
+"""The columns of a feature matrix; those from `around` on, except `length` and `asks`, are 0 for what is no message:
+
+| feature | range | what it is |
+|---|---|---|
+| similarity | 0..1 | calibrated similarity of its vector to the question's |
+| tokens | -1..1 | token similarity to the question, see `token_vectors.max_sim`; 0 from a model without token vectors |
+| coverage | 0..1 | share of the question's terms it has, rare ones counting more, names of speakers left out |
+| around | 0..1 | share that its neighbours have and it does not |
+| sitting | 0..1.5 | the best similarity + coverage / 2 of another candidate of the same sitting |
+| speaker | -1..1 | 1: the question names its speaker; -1: it names another; 0: it names no speaker |
+| length | .. | natural logarithm of 2 + the spaces in it, up to 100 of them |
+| asks | 0, 1 | it ends by asking |
+| answers | 0, 1 | what was said before it ends by asking |
+| dated | 0, 1 | it has a word of time in it, and the question asks when |
+| when | 0..1 | how near it was said to a time that the question names |
+| author | 0, 1 | it was said by the user of an assistant; by the assistant, where the question asks it what it said |
+"""
+SIMILARITY, TOKENS, COVERAGE = (FEATURES.index(name) for name in ("similarity", "tokens", "coverage"))
+INTERCEPT, FEW, BEHIND = "intercept", "few", "behind"
+MANY = 50
+"""So many texts, and more, are many: `few` is the logarithm of how many times fewer were searched."""
+PARTS = (INTERCEPT, *FEATURES, FEW, BEHIND)
+"""What a sum is made of."""
+STYLES = ("people", "assistant", "plain")
+RERANKS = ("auto", *STYLES, "sessions", "off")
+BY_VECTOR, BY_TERMS = ("similarity", "tokens"), ("coverage", "around")
+"""The features that the weights of a search's two sides are for."""
+DENSE, WORDS = 0.65, 0.35
+"""The weights of the two sides of a search for which the weights of the features are: those of the model that ships."""
+UNKNOWN = 0.5, 0.3
+"""The similarity to expect of a text without one: a constant, and what full coverage adds."""
+
+
+class Weights(msgspec.Struct, frozen=True):
+    """A style's weights by feature; the weight of any other feature is 0. `means` are what the features are taken to be
+    where they are not computed. `few` weighs how few texts were searched, `behind` how far behind the best one is."""
+
+    name: str
+    intercept: float
+    weights: Mapping[str, float]
+    means: Mapping[str, float] = msgspec.field(default_factory=dict)
+    few: float = 0.0
+    behind: float = 0.0
+
+    @property
+    def vector(self) -> Floats:
+        """The weights, (len(FEATURES),)."""
+        return _vector(self.weights)
+
+    @property
+    def neutral(self) -> Floats:
+        """The mean features, (len(FEATURES),)."""
+        return _vector(self.means)
+
+
+def _vector(values: Mapping[str, float]) -> Floats:
+    return np.array([values.get(name, 0.0) for name in FEATURES])
+
+
+def logistic(sums: Floats) -> Floats:
+    """Return the probabilities of which these are the logits."""
+    result: Floats = 1.0 / (1.0 + np.exp(-sums))
+    return result
+
+
+def logits(probabilities: Floats) -> Floats:
+    """Return the logits of probabilities, which are kept inside 1e-6 .. 1 - 1e-6."""
+    inside = np.clip(probabilities, 1e-6, 1.0 - 1e-6)
+    result: Floats = np.log(inside / (1.0 - inside))
+    return result
+
+
+def fewness(searched: int | None) -> float:
+    """Return how many times fewer than `MANY` texts were searched, as a natural logarithm, 0..3.9; 0 for None: many."""
+    return 0.0 if searched is None else float(np.log(MANY / min(MANY, max(1, searched))))
+
+
+def expected(coverage: Floats) -> Floats:
+    """Return the similarities (n,) to expect of texts that cover so much of the question's terms."""
+    return UNKNOWN[0] + UNKNOWN[1] * coverage
+
+
+def factors(weights: Mapping[str, float]) -> dict[str, float]:
+    """Return the factors on what vectors (`dense`) and what terms (`words`) add, for these weights of a search's two
+    sides, which count relative to each other."""
+    total = weights["dense"] + weights["words"] or 1.0
+    return {"dense": weights["dense"] / total / DENSE, "words": weights["words"] / total / WORDS}
+
+
+def summands(
+    features: Floats, styles: Sequence[Weights], searched: int | None, sides: Mapping[str, float] = {}
+) -> Floats:
+    """Return what each of `PARTS` adds to the sum of each candidate, (n, len(PARTS)).
+
+    `features` (n, len(FEATURES)) are those of candidates of these `styles` (n). `searched` is how many texts there were
+    to compare, None: many. `sides` are factors on what vectors (`dense`) and what terms (`words`) add.
+    """
+    factors = dict.fromkeys(BY_VECTOR, sides.get("dense", 1.0)) | dict.fromkeys(
+        BY_TERMS, sides.get("words", 1.0)
+    )
+    few = fewness(searched)
+    added = np.empty((len(features), len(PARTS)))
+    added[:, 1:-2] = features * _vector({name: factors.get(name, 1.0) for name in FEATURES})
+    behind = np.empty(len(features))
+    for style in {id(style): style for style in styles}.values():
+        mine = np.array([other is style for other in styles])
+        added[mine, 0], added[mine, -2], behind[mine] = style.intercept, few * style.few, style.behind
+        added[mine, 1:-2] *= style.vector
+    sums = added[:, :-1].sum(axis=1)
+    added[:, -1] = behind * (sums - sums.max(initial=-np.inf))
+    return added
+
+
+def scored_texts(weights: Weights, similarities: Floats, coverages: Floats, searched: int | None) -> Floats:
+    """Return the scores (n,) of texts of which no more is known than their similarities (NaN: not known) and how much
+    of the question's terms they cover."""
+    values = np.tile(weights.neutral, (len(coverages), 1))
+    values[:, SIMILARITY] = np.where(np.isnan(similarities), expected(coverages), similarities)
+    values[:, COVERAGE] = coverages
+    return logistic(summands(values, [weights] * len(coverages), searched).sum(axis=1))
