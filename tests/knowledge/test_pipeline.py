@@ -241,10 +241,18 @@ def test_a_job_that_gave_up_is_retried(lone: Any, fragile: Any) -> None:
     lone.admin.stores.set_attributes(store, file, {"kept": True})
     lone.settle()
     failed = job("failed")
-    fragile.refuse = lambda texts: None
-    assert memories.retry(failed).state in ("queued", "running")
+    fragile.refuse, go = lambda texts: None, threading.Event()
+
+    async def hold(texts: Sequence[str], task: Task = "document") -> Embedded:
+        while not go.is_set():
+            await asyncio.sleep(0.005)
+        return await embed(texts, task)
+
+    embed, fragile.embed = fragile.embed, hold
+    assert memories.retry(failed).state == "queued"
     held = lone.admin.stores.file(store, file)
     assert (held.status, held.last_error, held.attributes) == ("in_progress", None, {"kept": True})
+    go.set()
     lone.settle()
     whole(lone, store, file, words(40))
     assert memories.job(failed).state == "completed"

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from memoranda.clock import now_micros
 from memoranda.concurrency.threads import Threads
 from memoranda.errors import Conflict, InvalidInput, NotFound
 from memoranda.storage.sql.base import Connection
@@ -242,6 +243,34 @@ def test_a_failed_job_goes_on_where_it_stopped_when_it_is_retried(home: Any) -> 
                 with pytest.raises(Conflict, match="only a failed job"):
                     await jobs.retry("t", ended)
         assert starts == [(None, 1, "it"), ("row-10", 1, "it")]
+
+    run(story())
+
+
+def test_a_retried_job_is_returned_as_queued_also_if_a_worker_claims_it_at_once(home: Any) -> None:
+    async def story() -> None:
+        async def handler(job: Run) -> None:
+            if not job.done:
+                await job.report(1)
+                raise InvalidInput("file", "cannot be read")
+
+        async with house(home) as (jobs, workers):
+            jobs.handlers["any"] = handler
+            id_ = await jobs.enqueue("t", "any", {"of": "it"})
+            await workers.start(1)
+            assert (await jobs.wait("t", id_)).state == "failed"
+        async with house(home) as (jobs, workers):
+            jobs.handlers["any"] = handler
+            claimed = []
+
+            def claim() -> None:
+                values = ["another", now_micros() + 60_000_000, now_micros(), "t", id_]
+                claimed.append(jobs.db.write(lambda c: c.one("claim_this_job", values)).result())
+
+            jobs.wake_all = claim  # type: ignore[method-assign]
+            assert (await jobs.retry("t", id_)).state == "queued"
+            assert len(claimed) == 1
+            assert (await jobs.get("t", id_)).state == "running"
 
     run(story())
 

@@ -277,7 +277,8 @@ class Jobs:
         return await self.get(tenant, id_)
 
     async def retry(self, tenant: str, id_: str) -> Job:
-        """Queue a failed job again: it goes on from where it stopped, and its attempts are counted anew.
+        """Queue a failed job again: it goes on from where it stopped, and its attempts are counted anew. Return it as
+        queued, also if a worker has claimed it since.
 
         Raises:
             NotFound: no such job in this tenant.
@@ -286,7 +287,7 @@ class Jobs:
         job = await self.get(tenant, id_)
         check_retry(job, self.asked_again)
 
-        def work(c: Connection) -> None:
+        def work(c: Connection) -> Row | None:
             row = c.one("told_job", [tenant, id_])
             payload = json.loads(row[1]) if row else {}
             if (retrying := self.retryings.get(job.kind)) is not None:
@@ -295,10 +296,12 @@ class Jobs:
                 raise Conflict(
                     f"job {id_!r} is not retried: the same work is queued already, or its data is gone"
                 )
+            return c.one("get_job", [tenant, id_])
 
-        await self.threads.result(self.db.write(work, self.woken(job.kind), tenant))
+        queued = await self.threads.result(self.db.write(work, self.woken(job.kind), tenant))
         self.wake_all()  # retrying may have queued a job
-        return await self.get(tenant, id_)
+        assert queued is not None
+        return _job(queued)
 
     def stop_one(self, c: Connection, tenant: str, id_: str) -> None:
         """Cancel a job in the transaction of `c`, whatever its kind. Call `wake_all` after the commit."""
