@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tokenizers import Tokenizer
 
 from memoranda.errors import ConfigError
 from memoranda.providers.embeddings import Embedder, Task, open_embedder
@@ -77,19 +78,32 @@ def test_prefixes_go_before_questions_and_passages(embedder: Embedder) -> None:
     assert asyncio.run(embedder.embed(["Anna"])).tokens == 5  # <s> ▁passage : ▁Anna </s>
 
 
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    """The model's tokenizer, which cuts nothing."""
+    model = open_folder(WEIGHTS / "multilingual-e5-small")
+    whole = Tokenizer.from_file(str(model.folder / model.manifest.tokenizer))
+    whole.no_truncation()
+    return whole
+
+
 @pytest.mark.parametrize("script", WRITTEN)
-def test_a_long_text_without_spaces_splits_between_characters(embedder: Embedder, script: str) -> None:
-    text = (WRITTEN[script] * 2000)[:6_000]
+def test_a_long_text_without_spaces_splits_between_characters(
+    embedder: Embedder, tokenizer: Tokenizer, script: str
+) -> None:
+    text = (WRITTEN[script] * 2000)[:20_000]
     spans = embedder.split(text)
-    assert len(spans) > 2
+    assert len(spans) > 5
     assert (spans[0].start, spans[-1].end) == (0, len(text))
     assert all(before.start < after.start <= before.end < after.end for before, after in pairwise(spans))
     for span in spans[:-1]:
         window = text[span.start : span.end]
         assert len(embedder.split(window)) == 1
-        assert asyncio.run(embedder.embed([window])).tokens <= embedder.max_tokens
+        assert len(tokenizer.encode(f"passage: {window}")) <= embedder.max_tokens
         assert text[span.end] not in "ัี่้ํ่าิ्ाेी\u200d🏽"
         assert text[span.end - 1] != "\u200d"
+    first = text[: spans[0].end]
+    assert asyncio.run(embedder.embed([first])).tokens == len(tokenizer.encode(f"passage: {first}"))
 
 
 def test_a_text_of_signs_that_just_fits_loses_nothing(embedder: Embedder) -> None:
