@@ -82,9 +82,9 @@ class AutoEmbedder:
             return None
         tenant = max(grown, key=lambda each: grown[each])
         self.seen[tenant] = counts[tenant]
-        texts = store.db.read(lambda c: c.all("newest_texts", [tenant, NEWEST]), tenant)
+        texts = store.newest_texts(tenant, NEWEST)
         covered = self.core.embedder.languages or frozenset()
-        foreign = sum((code := language_in(text)) != "" and code not in covered for (text,) in texts)
+        foreign = sum((code := language_in(text)) != "" and code not in covered for text in texts)
         if foreign < LEAST_TEXTS or foreign < LEAST_SHARE * len(texts):
             return None
         return self._decide(_decision())

@@ -138,6 +138,15 @@ class Store:
 
         return self.db.read(read, tenant)
 
+    def newest_texts(self, tenant: str, limit: int) -> list[str]:
+        """Return the texts of a tenant's newest rows, at most `limit`."""
+
+        def read(c: Connection) -> list[str]:
+            seqs = [int(seq) for (seq,) in c.all("newest", [tenant, limit])]
+            return [row.content for row in fetch(c, tenant, seqs).values()]
+
+        return self.db.read(read, tenant)
+
     def rows_between(self, tenant: str, after: int, upto: int, limit: int) -> list[Record]:
         """Return at most `limit` rows beyond the seq `after`, and not beyond `upto`, oldest first."""
         rows = self.db.read(lambda c: newer_than(c, tenant, 0, after, limit), tenant)
@@ -145,9 +154,8 @@ class Store:
 
     def tenants_without_tokens(self) -> list[str]:
         """Return the tenants with vectors of the live model whose token vectors are not made yet."""
-        return [
-            str(tenant) for (tenant,) in self.db.read(lambda c: c.all("tenants_without_tokens", [self.space]))
-        ]
+        asked = [compact_json(self.derived.tenants()), self.space]
+        return [str(tenant) for (tenant,) in self.db.read(lambda c: c.all("tenants_without_tokens", asked))]
 
     def rows_without_tokens(self, tenant: str, after: int, limit: int) -> list[Record]:
         """Return at most `limit` rows beyond the seq `after` whose token vectors are not made yet, oldest first."""

@@ -31,14 +31,12 @@ WALKS = {
     # at most one row, the first after a seq
     "changed_beyond", "salts_of_forgotten",
     # a page
-    "hashes_of_files", "newest_texts",
+    "hashes_of_files",
     # of knowledge
     "usage_of_files", "count_stores", "count_chunks", "quotas_of", "pending_bytes", "blobs_known", "drop_upload_of",
     "drop_ended_uploads", "idle_stores", "remodel_stores", "all_removing",
     # of what was written after something was read, by an index of these rows alone
     "count_written_after",
-    # of rows without token vectors, by an index of these rows alone
-    "tenants_without_tokens",
     # of switches
     "switched_on_anywhere",
     # of agents

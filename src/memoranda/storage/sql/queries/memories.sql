@@ -81,9 +81,6 @@ INSERT INTO removals (tenant_id, rev, seq) VALUES (?, ?, ?)
 -- name: newest
 SELECT seq FROM memories WHERE tenant_id = ? ORDER BY seq DESC LIMIT ?
 
--- name: newest_texts
-SELECT content FROM memories WHERE tenant_id = ? ORDER BY seq DESC LIMIT ?
-
 -- name: removals_after
 SELECT seq FROM removals WHERE tenant_id = ? AND rev > ? ORDER BY rev
 

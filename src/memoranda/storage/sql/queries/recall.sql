@@ -33,8 +33,10 @@ SELECT m.seq, m.id FROM {texts ?2} wanted {join} memories m ON m.tenant_id = ?1 
 SELECT seq, tokens FROM embeddings
 WHERE tenant_id = ?1 AND space = ?2 AND seq IN (SELECT value FROM {seqs ?3} wanted) AND part < 8 AND length(tokens) > 0
 
--- name: tenants_without_tokens
-SELECT DISTINCT tenant_id FROM embeddings WHERE space = ? AND tokens IS NULL
+-- name: tenants_without_tokens (of the given ones)
+SELECT wanted.value FROM {texts ?1} wanted WHERE EXISTS (
+    SELECT 1 FROM embeddings e WHERE e.tenant_id = wanted.value AND e.space = ?2 AND e.tokens IS NULL
+)
 
 -- name: count_without_tokens
 SELECT count(*) FROM embeddings WHERE tenant_id = ? AND space = ? AND tokens IS NULL
