@@ -10,4 +10,4 @@ import websockets.server  # noqa: F401
 import support.server_process  # noqa: F401
 from memoranda.text import tokens
 
-tokens.count("A tokenizer takes half a second to load.")
+tokens.count("A tokenizer takes a third of a second to load.")

@@ -33,6 +33,15 @@ class Threads:
         self._check_open()
         return await self.result(self._pool.submit(work, *args, **kwargs))
 
+    def begin(self, work: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
+        """Begin `work` on a worker thread without waiting for it. Its errors are dropped: who needs it does it again.
+
+        Raises:
+            StorageError: the threads have ended.
+        """
+        self._check_open()
+        self._pool.submit(work, *args, **kwargs)
+
     async def soon(self, ready: bool, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Return the result of `work`: on the event loop, if it is `ready`, that is takes a few milliseconds and waits
         for nobody; else as `run`. Between two such works the loop serves what else there is. Under the interpreter lock
