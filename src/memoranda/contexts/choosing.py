@@ -59,6 +59,8 @@ class Chosen(msgspec.Struct):
     @property
     def ranking(self) -> Hit:
         """What it ranks by: its hit with the best score and similarity of the memory and of those that it replaces."""
+        if not self.replaces:
+            return self.hit
         hits = [self.hit, *self.replaces]
         known = [hit.similarity for hit in hits if hit.similarity is not None]
         return replace(self.hit, score=max(hit.score for hit in hits), similarity=max(known, default=None))
@@ -116,15 +118,16 @@ def relevant_first(
         candidates,
         key=lambda candidate: (candidate.weak, -candidate.score, -candidate.memory.occurred_at.timestamp()),
     )
-    ranked = []
-    while waiting:
-        matter = [
-            place
-            for place, candidate in enumerate(waiting)
-            if not place or (candidate.memory.kind == "fact" and _one_matter(waiting[0], candidate))
-        ]
-        newest = max(matter, key=lambda place: since(waiting[place].memory))
-        ranked.append(waiting.pop(newest if waiting[0].memory.kind == "fact" else 0))
+    ranked: list[Chosen] = []
+    facts = [place for place, candidate in enumerate(waiting) if candidate.memory.kind == "fact"]
+    for place, candidate in enumerate(waiting):
+        if candidate.memory.kind != "fact":
+            ranked.append(candidate)
+        while place in facts:
+            matter = [other for other in facts if _one_matter(candidate, waiting[other])]
+            newest = max(matter, key=lambda other: since(waiting[other].memory))
+            facts.remove(newest)
+            ranked.append(waiting[newest])
     return ranked
 
 
