@@ -16,6 +16,9 @@ from memoranda.store.rows import Record, attributes, searched_text
 from memoranda.store.validation import Part
 from memoranda.text.hashing import digest
 
+StoredVectors = dict[str, tuple[NDArray[np.float32], bytes | None]]
+"""Vectors by the hash of their text, each with the codes of the text's tokens if it has some."""
+
 
 class Outcome(msgspec.Struct):
     """The outcome of one draft: its row, whether it was created, whether it has all its vectors."""

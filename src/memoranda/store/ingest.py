@@ -15,7 +15,7 @@ from memoranda.clock import now_micros
 from memoranda.concurrency.threads import Threads
 from memoranda.errors import EmbedderUnavailable, SpendingLimit
 from memoranda.providers.embeddings.base import Embedder, Span
-from memoranda.store.changes import Outcome, Settled, text_key
+from memoranda.store.changes import Outcome, Settled, StoredVectors, text_key
 from memoranda.store.retrieval.pending import Vectors
 from memoranda.store.rows import ITEM, TEXT_SEPARATOR, Record, header, searched_text
 from memoranda.store.steps import DRAFTS, parted
@@ -151,10 +151,11 @@ class Ingest:
         bare = [draft for draft in drafts if not draft.parts]
         if not bare:
             return
-        known = await self._known(len(bare), self.store.known_texts, tenant, bare)
-        fresh = [draft for draft in bare if draft.row.dedup_key not in known]
+        model = (embedder or self.embedder).model
+        keys, stored = await self._known(len(bare), self.store.known, tenant, bare, model)
+        fresh = [draft for draft in bare if draft.row.dedup_key not in keys]
         if fresh:
-            await self._vectors(tenant, fresh, purpose, reuse=True, embedder=embedder)
+            await self._vectors(tenant, fresh, purpose, reuse=True, embedder=embedder, stored=stored)
 
     async def _known(self, count: int, read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Return what `read` finds of so many texts, on the event loop if they are few: 50 us each."""
@@ -170,18 +171,26 @@ class Ingest:
         *,
         reuse: bool,
         embedder: Embedder | None = None,
+        stored: StoredVectors | None = None,
     ) -> None:
+        """Split drafts into windows and add their vectors: with `reuse` stored ones, else from the model. `stored` are
+        those of whole texts if they were looked up already."""
         embedder = embedder or self.embedder
         if len(drafts) > FEW:  # counting tokens is slow: not on the event loop
             await self.threads.run(_cut, drafts, embedder)
         else:
             _cut(drafts, embedder)
         parts = {part.text_hash: part for draft in drafts for part in draft.parts}
-        vectors: dict[str, tuple[NDArray[np.float32], bytes | None]] = {}
+        vectors: StoredVectors = {}
         if reuse:
-            known = await self._known(len(parts), self.store.known_vectors, tenant, parts, embedder.model)
+            looked_up = set() if stored is None else {text_key(draft.row) for draft in drafts}
+            known = dict(stored or {})
+            if missing := [key for key in parts if key not in looked_up]:
+                known |= await self._known(
+                    len(missing), self.store.known_vectors, tenant, missing, embedder.model
+                )
             vectors = {key: made for key, made in known.items() if made[1] or not embedder.token_dim}
-        wanted = [part for text_hash, part in parts.items() if text_hash not in vectors]
+        wanted = [part for key, part in parts.items() if key not in vectors]
         texts = [part.text for part in wanted]
         embedded = await self.ledger.embed(embedder, texts, tenant=tenant, purpose=purpose)
         codes = [None if tokens is None else tokens.tobytes() for tokens in embedded.tokens_of_each]

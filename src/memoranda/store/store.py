@@ -13,14 +13,13 @@ from functools import partial, update_wrapper
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memoranda.config.sections import OPERATOR_TENANT
 from memoranda.errors import DimensionMismatch
 from memoranda.indexes.keyword.base import Words
 from memoranda.indexes.vector.base import Index
 from memoranda.storage.sql.base import Connection, Database, Row
-from memoranda.store.changes import Applied, Outcome, Put, Settled, embeddings, text_key
+from memoranda.store.changes import Applied, Outcome, Put, Settled, StoredVectors, embeddings, text_key
 from memoranda.store.covering import note as embedder_note
 from memoranda.store.forgotten import forgotten_rows
 from memoranda.store.index_sync import Derived, Live, Mirror
@@ -464,16 +463,27 @@ class Store:
 
     # --- reading -----------------------------------------------------------------------------------
 
-    def known_vectors(
-        self, tenant: str, hashes: Iterable[str], model: str
-    ) -> dict[str, tuple[NDArray[np.float32], bytes | None]]:
+    def known(self, tenant: str, drafts: Sequence[Draft], model: str) -> tuple[set[str], StoredVectors]:
+        """Return the dedup keys of these drafts that are stored already, and the `known_vectors` of the whole
+        texts of the others."""
+
+        def read(c: Connection) -> tuple[set[str], StoredVectors]:
+            keys = set(known_texts(c, tenant, drafts))
+            hashes = [text_key(draft.row) for draft in drafts if draft.row.dedup_key not in keys]
+            return keys, self._known_vectors(c, tenant, hashes, model) if hashes else {}
+
+        return self.db.read(read, tenant)
+
+    def known_vectors(self, tenant: str, hashes: Iterable[str], model: str) -> StoredVectors:
         """Return the tenant's stored vectors of a model for texts of these hashes, and the codes of their tokens."""
+        return self.db.read(lambda c: self._known_vectors(c, tenant, hashes, model), tenant)
+
+    def _known_vectors(self, c: Connection, tenant: str, hashes: Iterable[str], model: str) -> StoredVectors:
         space = self._space(model)
         if space is None:
             return {}
-        listed = compact_json(list(hashes))
-        rows = self.db.read(lambda c: c.all("known_vectors", [tenant, space, listed]), tenant)
-        return {text_hash: (np.frombuffer(data, dtype="<f4"), tokens) for text_hash, data, tokens in rows}
+        rows = c.all("known_vectors", [tenant, space, compact_json(list(hashes))])
+        return {key: (np.frombuffer(data, dtype="<f4"), tokens) for key, data, tokens in rows}
 
     def has_vectors(self, tenant: str) -> bool:
         """Return True if the tenant has vectors of the live model, or no vectors of any model."""
