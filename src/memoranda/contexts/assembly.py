@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from string import punctuation
 from typing import Literal, get_args
 
 import msgspec
@@ -290,11 +291,16 @@ def _begins(text: str) -> bool:
 
 
 def _added(text: str, between: str, count: Count) -> int:
-    """Return how much higher the count of a text is followed by `between`: that depends on its last word."""
-    at = text.rfind(" ")
-    while at > 0 and text[at - 1].isspace():
-        at = text.rfind(" ", 0, at)
-    last = text[max(0, at) :]
+    """Return how much higher the count of a text is followed by `between`: that depends on the punctuation it ends
+    with, else on its last word."""
+    bare = text.rstrip(punctuation)
+    if bare and bare[-1].isalnum():  # punctuation behind a letter or a digit begins a token
+        last = text[len(bare) :]
+    else:
+        at = text.rfind(" ")
+        while at > 0 and text[at - 1].isspace():
+            at = text.rfind(" ", 0, at)
+        last = text[max(0, at) :]
     return count(last + between) - count(last)
 
 
