@@ -51,7 +51,8 @@ class Contexts:
         began = time.perf_counter()
         if not tokens.is_loaded():  # beside the model that embeds the question, which also takes time to load
             self._core.threads.begin(tokens.count, "")
-        asked = await self._core.threads.run(continued, self._core, self.subject, asked)
+        if asked.session_id or asked.channel_id:
+            asked = await self._core.threads.run(continued, self._core, self.subject, asked)
         results = await Finding(self._core, self.subject).find(asked)
         snippet = self._core.config.sessions.snippet_chars
         role = self._core.config.model.context_role

@@ -19,11 +19,11 @@ SILENT = frozenset({"developer", "function", "tool"})
 
 
 def continued(core: Core, subject: Subject, asked: ContextQuery) -> ContextQuery:
-    """Return the query with the last messages and the summary of its session, or of the open session of its channel, if
-    it names one that the subject sees and has none of its own."""
+    """Return the query, which names a session or a channel, with the last messages and the summary of this session, or
+    of the open one of the channel, if the subject sees it and the query has none of its own."""
     most = core.config.sessions.recent_messages
     given = asked.recent is not None and asked.summary is not None
-    if given or not most or not (asked.session_id or asked.channel_id):
+    if given or not most:
         return asked
 
     def read(c: Connection) -> ContextQuery:
