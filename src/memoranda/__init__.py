@@ -35,8 +35,8 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        return version("memoranda")
+    if name == "__version__":  # read once: metadata of packages are files
+        return globals().setdefault(name, version("memoranda"))
     # The library takes a third of a second to import, which `memoranda --help` need not spend.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
