@@ -19,9 +19,9 @@ import json
 import math
 import multiprocessing
 import os
-import random
-import shutil
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -30,31 +30,12 @@ from pathlib import Path
 
 import uvicorn
 
+import fill
+from fill import texts
 from load import free_port, server
 from memoranda import Memoranda
 from memoranda.server import create_app
 from memoranda.server.serve import listening, url_of
-
-WORDS = (
-    "kettle",
-    "green",
-    "car",
-    "red",
-    "garden",
-    "winter",
-    "letter",
-    "sister",
-    "music",
-    "bread",
-    "river",
-    "window",
-)
-
-
-def texts(count: int, seed: int) -> list[str]:
-    """Sentences of twelve words."""
-    draw = random.Random(seed)
-    return [f"{' '.join(draw.choices(WORDS, k=12))} {i}" for i in range(count)]
 
 
 def caller(url: str, pipe: Connection) -> None:
@@ -165,21 +146,14 @@ def spent(pid: int) -> float:
 
 @contextlib.contextmanager
 def serving(sources: dict[str, str], memories: int, embedder: str) -> Iterator[dict[str, tuple[int, int]]]:
-    """Servers of source trees with the same memories, half of them messages: port and process id by name."""
-    kinds: list[dict[str, str]] = [{"kind": "note"}, {"kind": "message", "role": "user", "session_id": "s"}]
-    held = [{"content": text} | kinds[i % 2] for i, text in enumerate(texts(memories, 1))]
+    """Servers of source trees with the same memories, half of them messages: port and process id by name. Each tree
+    fills its own store, since an older version does not open that of a newer one."""
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as opened:
-
-        async def fill() -> None:
-            async with await Memoranda.open(f"{folder}/data", embedder={"url": embedder}) as rc:
-                for at in range(0, memories, 1_000):
-                    await rc.memories.add_many(held[at : at + 1_000])
-
-        asyncio.run(fill())
         ends = {}
         for name, source in sources.items():
             data, port = Path(folder, name), free_port()
-            shutil.copytree(f"{folder}/data", data)
+            command = [sys.executable, fill.__file__, str(data), str(memories), embedder]
+            subprocess.run(command, env=os.environ | {"PYTHONPATH": source}, check=True)
             serves = server(port, f"embedder.url={embedder}", data=data, source=source)
             ends[name] = (port, opened.enter_context(serves))
         yield ends
