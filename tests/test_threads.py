@@ -69,3 +69,20 @@ def test_ready_work_runs_on_the_loop_and_lets_others_in_between() -> None:
     threads.close()
     with pytest.raises(StorageError):
         asyncio.run(threads.soon(True, get_ident))
+
+
+def test_work_that_is_begun_keeps_nobody_waiting_and_its_error_is_dropped() -> None:
+    threads, allowed, ended = Threads(1), Event(), Event()
+
+    def work() -> None:
+        assert allowed.wait(20)
+        ended.set()
+        raise ValueError("for nobody")
+
+    threads.begin(work)
+    assert not ended.is_set()
+    allowed.set()
+    threads.close()
+    assert ended.is_set()
+    with pytest.raises(StorageError):
+        threads.begin(work)
