@@ -43,6 +43,7 @@ app.command("contexts")(measures.contexts_command)
 app.command("facts")(measures.facts_command)
 app.command("current")(measures.current_command)
 app.command("languages")(measures.languages_command)
+app.command("chunking")(measures.chunking_command)
 app.command("own")(own)
 
 

@@ -10,7 +10,17 @@ from typing import Annotated, TypeVar
 import msgspec
 import typer
 
-from memoranda.app.evals import abstention, answers, contexts, current, facts, freshness, languages, locomo
+from memoranda.app.evals import (
+    abstention,
+    answers,
+    chunking,
+    contexts,
+    current,
+    facts,
+    freshness,
+    languages,
+    locomo,
+)
 from memoranda.app.evals.observed import Derived
 from memoranda.cli.evals.options import (
     DataOption,
@@ -24,6 +34,7 @@ from memoranda.cli.evals.options import (
 from memoranda.cli.evals.terminal import (
     show_abstention,
     show_answers,
+    show_chunking,
     show_contexts,
     show_current,
     show_facts,
@@ -31,7 +42,9 @@ from memoranda.cli.evals.terminal import (
     show_languages,
     shown_progress,
 )
+from memoranda.config import load
 from memoranda.errors import InvalidInput
+from memoranda.types import MAX_LIMIT
 
 T = TypeVar("T")
 
@@ -200,6 +213,43 @@ def languages_command(
     with shown_progress() as progress:
         result = asyncio.run(languages.measure(path, chosen, embedder=embedder, progress=progress))
     _print(result, show_languages, json)
+
+
+def chunking_command(
+    folder: Annotated[
+        Path, typer.Argument(help="A folder with questions.csv and the documents that answer them.")
+    ],
+    chunks: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--chunks", metavar="SIZE/OVERLAP", help="Tokens of a chunk and of its overlap; may be repeated."
+        ),
+    ] = None,
+    strategy: Annotated[str | None, typer.Option("--strategy", help="fixed, recursive or semantic.")] = None,
+    header: Annotated[
+        bool | None,
+        typer.Option("--header/--no-header", help="Whether each chunk is searched under title and headings."),
+    ] = None,
+    depth: Annotated[
+        int, typer.Option("--depth", min=1, max=MAX_LIMIT, help="Chunks to search for, per question.")
+    ] = 20,
+    characters: Annotated[
+        int, typer.Option("--characters", min=2, help="Look at the first so many characters of the results.")
+    ] = 4_000,
+    embedder: EmbedderOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Measure how much of the text that answers is in the first characters of a search in documents, for each way to
+    split them; without --chunks the configured one."""
+    corpus = chunking.read(folder)
+    chosen = chunking.ways(chunks or (), load(), strategy=strategy, header=header)
+    with shown_progress() as progress:
+        result = asyncio.run(
+            chunking.measure(
+                corpus, chosen, depth=depth, characters=characters, embedder=embedder, progress=progress
+            )
+        )
+    _print(result, show_chunking, json)
 
 
 def _print(result: T, show: Callable[[T], None], json: bool) -> None:

@@ -13,6 +13,7 @@ from rich.table import Table
 from memoranda.app.evals import report
 from memoranda.app.evals.abstention import Abstention
 from memoranda.app.evals.answers import AnswerReport
+from memoranda.app.evals.chunking import ChunkingReport
 from memoranda.app.evals.contexts import ContextRecall, ContextReport
 from memoranda.app.evals.current import CurrentReport
 from memoranda.app.evals.dataset import Dataset
@@ -155,6 +156,26 @@ def show_languages(result: LanguageReport) -> None:
             said = (str(row.questions), *recalls, str(row.strong), f"{row.score:.3f}")
             never = (str(row.never), str(row.never_strong), f"{row.never_score:.3f}")
             table.add_row(row.language, "fit" if row.fit else "held out", *said, *never)
+        table.add_section()
+    Console(width=None if Console().is_terminal else PLAIN_WIDTH).print(table)
+
+
+def show_chunking(result: ChunkingReport) -> None:
+    """Print for each way to split how much of the gold text is found, a row for each half."""
+    title = f"{result.dataset}, {result.model}, gold text in the first characters of the results"
+    table = Table(title=title, title_justify="left")
+    at = str(result.characters)
+    recalls = [f"recall@{limit}" for limit in result.ways[0].halves[0].recall]
+    shares = (*recalls, f"whole@{at}", f"precision@{at}", f"passages@{at}")
+    for column in ("split", "chunks", "bytes/chunk", "half", "questions", *shares):
+        table.add_column(column, justify="left" if column in ("split", "half") else "right")
+    for way in result.ways:
+        split = f"{way.strategy} {way.size}/{way.overlap}{' header' if way.header else ''}"
+        for half in way.halves:
+            values = [*half.recall.values(), half.whole[at], half.precision[at]]
+            cells = [*(f"{value:.3f}" for value in values), f"{half.passages[at]:.1f}"]
+            counts = (str(way.chunks), str(way.bytes_per_chunk), half.half, str(half.questions))
+            table.add_row(split, *counts, *cells)
         table.add_section()
     Console(width=None if Console().is_terminal else PLAIN_WIDTH).print(table)
 
