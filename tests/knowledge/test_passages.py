@@ -51,6 +51,18 @@ def test_the_same_text_elsewhere_is_no_copy() -> None:
     assert distinct([row, *others]) == [row, *others]
 
 
+def test_of_two_that_were_merged_of_other_chunks_the_longer_stays() -> None:
+    short = passage("the heron waits", start=4, score=0.9, similarity=0.6)
+    other = passage("kite", start=80)
+    rest = passage("in the reeds", "one", start=20, end=32)
+    long = passage("and the heron waits in the reeds", "two", start=0, score=0.4, similarity=0.8)
+    assert distinct([long, short, rest]) == [long]
+    kept, apart = distinct([short, other, rest, long])
+    assert (kept.text, kept.score, kept.similarity, apart) == (long.text, 0.9, 0.8, other)
+    changed = passage("The heron waits", start=4)
+    assert distinct([long, changed]) == [long, changed], "another text at the same place"
+
+
 def test_a_search_is_deep_enough_for_copies_in_several_stores() -> None:
     assert search_limit(10, ["one"]) == 10
     assert search_limit(10, ["one", "two"]) == 20

@@ -369,7 +369,7 @@ def test_a_filter_finds_by_the_new_value_at_once(shelf: Any) -> None:
     held = shelf.admin.stores.set_attributes(made, file, {"year": 2030})
     assert held.attributes == {"year": 2030}
     assert shelf.search(made, "heron", filters=old).data == []
-    found = shelf.search(made, "heron", filters={"year": 2030}, limit=50).data
+    found = shelf.search(made, "heron", filters={"year": 2030}, limit=50, merge=False).data
     assert {(hit.file_id, hit.attributes["year"]) for hit in found} == {(file, 2030)}
     assert len(found) == shelf.admin.stores.file(made, file).chunk_count > 5
     assert shelf.search(made, "heron", filters={"draft": True}).data == []
@@ -400,7 +400,7 @@ def test_attributes_set_while_a_file_is_indexed_stay(
     lone.settle()
     assert lone.admin.stores.file(made, file).status == "completed"
     assert set(lone.rows("SELECT DISTINCT metadata FROM memories")) == {('{"n":2}',)}
-    assert len(lone.search(made, "word1", filters={"n": 2}, limit=50).data) == 50
+    assert len(lone.search(made, "word1", filters={"n": 2}, limit=50, merge=False).data) == 50
     assert lone.search(made, "word1", filters={"n": 1}).data == []
 
 
@@ -427,7 +427,7 @@ def test_the_last_attributes_win_on_every_chunk(lone: Any, monkeypatch: pytest.M
     lone.settle()
     assert lone.admin.stores.file(made, file).attributes == {"n": 2}
     assert lone.rows("SELECT DISTINCT metadata FROM memories") == [('{"n":2}',)]
-    assert len(lone.search(made, "word1", filters={"n": 2}, limit=50).data) == 20
+    assert len(lone.search(made, "word1", filters={"n": 2}, limit=50, merge=False).data) == 20
 
 
 def test_attributes_that_did_not_reach_the_chunks_are_said(
@@ -462,7 +462,7 @@ def test_every_strategy_from_file_to_passage(lone: Any, chunking: Chunking) -> N
     file = lone.attach(made.id, GUIDE, "guide.md")
     held = lone.admin.stores.file(made.id, file)
     assert (held.status, held.title, held.chunking) == ("completed", "Birds", chunking)
-    found = lone.search(made.id, "where does the kite circle", limit=50).data
+    found = lone.search(made.id, "where does the kite circle", limit=50, merge=False).data
     assert len(found) == held.chunk_count > 2
     for hit in found:
         assert hit.text == GUIDE[hit.start : hit.end]
@@ -493,13 +493,13 @@ def test_a_header_is_searched_and_not_shown(lone: Any) -> None:
     for store in (plain, above):
         lone.attach(store, GUIDE, "guide.md")
     asked = "Birds Kite: it likes the warm air"
-    best = lone.search(above, asked).data[0]
+    best = lone.search(above, asked, merge=False).data[0]
     assert "warm air" in best.text
     assert "Birds" not in best.text
-    assert best.similarity > lone.search(plain, asked).data[0].similarity
+    assert best.similarity > lone.search(plain, asked, merge=False).data[0].similarity
     count = lone.admin.stores.files(above).data[0].chunk_count
-    assert len(lone.search(plain, "birds", mode="words", limit=50).data) < count
-    assert len(lone.search(above, "birds", mode="words", limit=50).data) == count
+    assert len(lone.search(plain, "birds", mode="words", limit=50, merge=False).data) < count
+    assert len(lone.search(above, "birds", mode="words", limit=50, merge=False).data) == count
 
 
 @pytest.mark.parametrize("chunking", STRATEGIES[:3], ids=["fixed", "recursive", "semantic"])
@@ -508,14 +508,14 @@ def test_passages_know_the_columns_of_the_table_they_go_on_with(lone: Any, chunk
     rows = [f"Part {n},{n * 3},rack {n % 7}" for n in range(60)]
     lone.attach(made, "\n".join(["Item,Price,Place", *rows]), "parts.csv")
     text = "\n".join(row.replace(",", " | ") for row in ["Item,Price,Place", *rows])
-    found = lone.search(made, "What is the price of Part 41?", limit=50).data
+    found = lone.search(made, "What is the price of Part 41?", limit=50, merge=False).data
     assert len(found) > 5
     for hit in found:
         assert hit.text == text[hit.start : hit.end]
         assert hit.columns == "Item | Price | Place"
         assert hit.readable.startswith("Item | Price | Place\n")
         assert hit.readable.count("Price") == 1
-    assert len(lone.search(made, "price", mode="words", limit=50).data) == len(found)
+    assert len(lone.search(made, "price", mode="words", limit=50, merge=False).data) == len(found)
     wide = lone.search(made, "Part 41", limit=1, neighbours=1).data[0]
     assert wide.columns == "Item | Price | Place"
     assert wide.text == text[wide.start : wide.end]
@@ -761,11 +761,11 @@ def test_a_passage_names_the_pages_that_it_begins_and_ends_on(lone: Any) -> None
     for chunk in chunks:
         said = [int(n) for n in re.findall(r"page (\d)", chunk.content)]
         assert chunk.page <= said[0] <= said[-1] <= chunk.last_page
-    hits = lone.search(made, "heron", limit=50).data
+    hits = lone.search(made, "heron", limit=50, merge=False).data
     assert {(hit.chunk_index, hit.page, hit.last_page) for hit in hits} == {
         (chunk.index, chunk.page, chunk.last_page) for chunk in chunks
     }
-    widened = lone.search(made, "heron", limit=50, neighbours=10).data
+    widened = lone.search(made, "heron", limit=50, merge=False, neighbours=10).data
     assert {(hit.page, hit.last_page) for hit in widened} == {(1, 4)}
 
 

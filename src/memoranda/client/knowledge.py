@@ -414,6 +414,7 @@ def _asked(query: PassageQuery) -> dict[str, Any]:
         "diversity": query.diversity,
         "expand": {"neighbours": query.neighbours, "section": query.section},
         "mode": query.mode,
+        "merge": query.merge,
         "explain": query.explain,
     }
 

@@ -61,7 +61,7 @@ def chunk_citation(passage: Passage) -> Citation:
     """Return the source of a chunk."""
     return Citation(
         mark=chunk_mark(passage),
-        ids=[passage.chunk_id],
+        ids=passage.chunk_ids or [passage.chunk_id],
         kind="chunk",
         origin="document",
         vector_store_id=passage.vector_store_id,

@@ -99,6 +99,7 @@ async def _documents(core: Core, subject: Subject, query: str, wanted: Wanted, i
         filters=filters,
         threshold=0.0,
         diversity=wanted.diversity,
+        merge=False,  # a citation names one chunk
     )
     into.passages = passages.data
     into.degraded.update(passages.degraded)

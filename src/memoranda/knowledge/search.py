@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -14,6 +13,7 @@ from memoranda.clock import now_micros
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.filters import Compare, Filter, all_of, parse
 from memoranda.knowledge.access import stores_seen
+from memoranda.knowledge.merging import Part, merged, neighbouring
 from memoranda.knowledge.records import StoreRow, source_of
 from memoranda.knowledge.text import joined
 from memoranda.knowledge.values import Passage, PassageQuery, Passages
@@ -78,22 +78,12 @@ class Place(msgspec.Struct):
     page: int | None
     last_page: int | None
     heading: str | None
+    tokens: int
     store_id: str
     file_id: str
     attributes: str
     title: str | None
     filename: str
-
-
-class _Part(NamedTuple):
-    """A part of a file: its text, characters, pages and header."""
-
-    text: str
-    start: int
-    end: int
-    page: int | None
-    last_page: int | None
-    header: str | None
 
 
 class Searching:
@@ -244,8 +234,11 @@ class Searching:
         read = [(best, score) for best, score in zip(ranked, shown, strict=True) if best.at is not None]
         read = read[: query.limit]
         places = self._places([best for best, _ in read])
+        hits = [(best, score, places[best.key]) for best, score in read if best.key in places]
+        parts = [self._part(query, best, place) for best, _, place in hits]
         return [
-            self._passage(query, best, places[best.key], score) for best, score in read if best.key in places
+            self._passage(query, [hits[at] for at in group], merged([parts[at] for at in group]))
+            for group in (neighbouring(parts) if query.merge else [[at] for at in range(len(parts))])
         ]
 
     def _ranked(self, query: PassageQuery, results: Sequence[Found]) -> list[Best]:
@@ -284,34 +277,70 @@ class Searching:
             places |= {(tenant, row[0]): Place(*row[1:]) for row in rows}
         return places
 
-    def _passage(self, query: PassageQuery, best: Best, place: Place, score: float) -> Passage:
+    def _passage(self, query: PassageQuery, hits: Sequence[tuple[Best, float, Place]], part: Part) -> Passage:
+        """Return the passage of neighbouring hits, best first, whose text is `part`."""
+        best, score, place = hits[0]
         at = best.at
         assert at is not None
-        part = _Part(best.row.content, place.start, place.end, place.page, place.last_page, best.row.header)
-        if query.neighbours or query.section:
-            part = self._widened(query, best, place) or part
+        known = [hit.similarity for hit, _, _ in hits if hit.similarity is not None]
         return Passage(
             vector_store_id=place.store_id,
             file_id=place.file_id,
             filename=place.filename,
             attributes=msgspec.json.decode(place.attributes),
             score=score,
-            similarity=best.similarity,
+            similarity=max(known, default=None),
             text=part.text,
             chunk_id=best.row.id,
+            chunk_ids=[hit.row.id for hit, _, _ in hits],
             chunk_index=place.index,
             start=part.start,
             end=part.end,
             page=part.page,
             last_page=part.last_page,
-            heading=place.heading,
+            heading=place.heading if len(hits) == 1 else part.heading,
             title=place.title,
             columns=columns_of(part.header),
             explanation=self._core.recall.explain(best.result, at) if query.explain else None,
         )
 
-    def _widened(self, query: PassageQuery, best: Best, place: Place) -> _Part | None:
-        """Return the chunk with its neighbours, or with the rest of its section; None if it is gone."""
+    def _part(self, query: PassageQuery, best: Best, place: Place) -> Part:
+        """Return the text of a chunk, with its neighbours or the rest of its section where the query asks for them."""
+        rows: Sequence[Row] = ()
+        if query.neighbours or query.section:
+            rows = self._widened(query, best, place)
+        file = (best.result.tenant, place.attached)
+        if not rows:
+            return Part(
+                file=file,
+                first=place.index,
+                last=place.index,
+                tokens=place.tokens,
+                text=best.row.content,
+                start=place.start,
+                end=place.end,
+                page=place.page,
+                last_page=place.last_page,
+                heading=place.heading,
+                header=best.row.header,
+            )
+        return Part(
+            file=file,
+            first=rows[0][0],
+            last=rows[-1][0],
+            tokens=sum(row[4] for row in rows),
+            text=joined((row[1], row[5]) for row in rows),
+            start=rows[0][1],
+            end=rows[-1][2],
+            page=rows[0][6],
+            last_page=rows[-1][7],
+            heading=rows[0][3],
+            header=rows[0][8],
+        )
+
+    def _widened(self, query: PassageQuery, best: Best, place: Place) -> list[Row]:
+        """Return the chunk with its neighbours, or with the rest of its section, as rows in their order; none if it is
+        gone."""
         reach = query.neighbours
         if query.section:
             reach = max(reach, min(200, query.section_tokens // 20))
@@ -320,10 +349,7 @@ class Searching:
         near = [row for row in rows if abs(row[0] - place.index) <= query.neighbours]
         if query.section:
             near = sorted({*near, *_section(rows, place, query.section_tokens)})
-        if not near:
-            return None
-        text = joined((row[1], row[5]) for row in near)
-        return _Part(text, near[0][1], near[-1][2], near[0][6], near[-1][7], near[0][8])
+        return near
 
 
 def _all(name: str, params: Sequence[object]) -> Callable[[Connection], list[Row]]:

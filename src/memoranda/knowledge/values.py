@@ -184,7 +184,8 @@ class PassageQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     `threshold` is a floor on the calibrated similarity, 0 to 1 (0 or None: no floor). `weights` are those of the two
     sides, `dense` and `words`. `rewrite` cleans each query of what is no content. `diversity` 0 to 1 trades relevance
     for variety (MMR; 0 is off). `neighbours` widens each passage by so many chunks on either side, `section` to the
-    whole of its section (at most `section_tokens`)."""
+    whole of its section (at most `section_tokens`). `merge` joins hits that follow each other in the ranking and in
+    their file to one passage, at most 512 tokens."""
 
     queries: list[str]
     limit: int = 10
@@ -197,6 +198,7 @@ class PassageQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     neighbours: int = 0
     section: bool = False
     section_tokens: int = 2_000
+    merge: bool = True
     explain: bool = False
 
 
@@ -213,14 +215,16 @@ class PassageFields(TypedDict, total=False):
     neighbours: int
     section: bool
     section_tokens: int
+    merge: bool
     explain: bool
 
 
 class Passage(msgspec.Struct, kw_only=True):
-    """A chunk that was found. `score`, 0 to 1, falls from hit to hit: the best similarity from this rank on down.
-    `similarity` is the chunk's own, None when only words answered. `start` and `end` are characters of the file's
-    extracted text; `page` and `last_page` are the pages that they are on. `columns` is the row that names the columns
-    of the table in which the text begins."""
+    """A chunk that was found, or several neighbouring ones that were merged: `chunk_ids`, the best first, which is
+    `chunk_id` and `chunk_index`. `score`, 0 to 1, falls from hit to hit: the best similarity from this rank on down.
+    `similarity` is the best of its chunks, None when only words answered. `start` and `end` are characters of the
+    file's extracted text; `page` and `last_page` are the pages that they are on. `columns` is the row that names the
+    columns of the table in which the text begins."""
 
     vector_store_id: str
     file_id: str
@@ -238,6 +242,7 @@ class Passage(msgspec.Struct, kw_only=True):
     heading: str | None
     title: str | None
     columns: str | None = None
+    chunk_ids: list[str] = []
     explanation: Explanation | None = None
 
     @property

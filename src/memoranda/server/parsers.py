@@ -83,6 +83,7 @@ def query(asked: wire_passages.PassagesBody) -> PassageQuery:
         diversity=asked.diversity,
         neighbours=expand.neighbours,
         section=expand.section,
+        merge=asked.merge,
         explain=asked.explain,
     )
 

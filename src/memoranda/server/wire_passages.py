@@ -59,6 +59,7 @@ class PassagesBody(msgspec.Struct, kw_only=True):
     diversity: Share = 0.0
     expand: Expand | None = None
     mode: Literal["hybrid", "dense", "words"] = "hybrid"
+    merge: bool = True
     explain: bool = False
 
 
@@ -75,7 +76,8 @@ class PassagesQuery(msgspec.Struct, kw_only=True):
 
 
 class PassagePlace(msgspec.Struct, kw_only=True):
-    """A passage: its score, and where it is. `start` and `end` are characters of the file's text, `page` and
+    """A passage: its score, and where it is. `chunk_ids` are its chunks, the best first, which is `chunk_id` and
+    `chunk_index`. `start` and `end` are characters of the file's text, `page` and
     `last_page` the pages that they are on; `columns` is the row that names the columns of the table in which it
     begins."""
 
@@ -86,6 +88,7 @@ class PassagePlace(msgspec.Struct, kw_only=True):
     attributes: dict[str, str | float | bool | None]
     vector_store_id: str
     chunk_id: str
+    chunk_ids: list[str]
     chunk_index: int
     start: int
     end: int

@@ -198,7 +198,7 @@ SELECT count(*) FROM chunks WHERE tenant_id = ? AND attached = ?
 SELECT seq FROM memories WHERE tenant_id = ? AND channel_id = ? AND kind = 'chunk' ORDER BY seq LIMIT ?
 
 -- name: places_of_chunks
-SELECT c.seq, c.attached, c.idx, c.start, c.stop, c.page, COALESCE(c.last_page, c.page), c.heading, s.store_id, s.file_id, s.attributes, s.title, f.filename
+SELECT c.seq, c.attached, c.idx, c.start, c.stop, c.page, COALESCE(c.last_page, c.page), c.heading, c.tokens, s.store_id, s.file_id, s.attributes, s.title, f.filename
 FROM {seqs ?2} wanted {join} chunks c ON c.tenant_id = ?1 AND c.seq = wanted.value
 JOIN store_files s ON s.tenant_id = c.tenant_id AND s.seq = c.attached
 JOIN files f ON f.tenant_id = s.tenant_id AND f.id = s.file_id
