@@ -222,7 +222,8 @@ rc.knowledge.stores.set_attributes(store.id, file.id, {"year": 2025})
     def done(self, rc: Any, rows: Rows, begun: bool) -> None:
         [store] = rc.knowledge.stores.list().data
         for year, number in ((2024, 0 if begun else 10), (2025, 10 if begun else 0)):
-            hits = rc.knowledge.stores.search(store.id, "word1", filters={"year": year}, limit=50).data
+            search = rc.knowledge.stores.search
+            hits = search(store.id, "word1", filters={"year": year}, limit=50, merge=False).data
             assert len(hits) == number
 
 

@@ -66,7 +66,11 @@ def test_a_store_says_what_it_is(shelf: Any) -> None:
     assert made == shelf.admin.stores.get(made.id)
     assert (made.name, made.description, made.metadata) == ("birds", "of the river", {"a": "b"})
     assert (made.status, made.file_counts.total, made.usage_bytes) == ("completed", 0, 0)
-    assert (made.chunking, made.writers, made.sharing) == (Chunking(), ["ann", "bob"], "private")
+    assert (made.chunking, made.writers, made.sharing) == (
+        Chunking(size=200, overlap=50, header=True),
+        ["ann", "bob"],
+        "private",
+    )
     assert (made.model, made.dimension) == (shelf.core.store.model, 64)
     assert made.expires_at == made.last_active_at + timedelta(days=3)
     plain = shelf.admin.stores.create()

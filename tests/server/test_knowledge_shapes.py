@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-STATIC = {"type": "static", "static": {"max_chunk_size_tokens": 512, "chunk_overlap_tokens": 50}}
-SIZES = {"chunk_size": 512, "chunk_overlap": 50}
+STATIC = {"type": "static", "static": {"max_chunk_size_tokens": 200, "chunk_overlap_tokens": 50}}
+SIZES = {"chunk_size": 200, "chunk_overlap": 50, "contextual_header": True}
 
 
 @pytest.fixture(scope="module")
@@ -218,7 +218,7 @@ def test_our_own_chunking_is_told_as_static(lasting: Any, kind: str) -> None:
 def test_another_chunking_is_for_files_that_come(lasting: Any) -> None:
     before = lasting.stock()
     at = f"vector_stores/{before['store_id']}"
-    asked = {"type": "recursive", "chunk_size": 200}
+    asked = {"type": "recursive", "chunk_size": 300}
     changed = post(lasting, at, {"chunking_strategy": asked})
     assert changed["chunking_strategy"]["strategy"] == "recursive"
     again = post(lasting, at, {"chunking_strategy": {"type": "auto"}, "name": "x"})
@@ -226,8 +226,8 @@ def test_another_chunking_is_for_files_that_come(lasting: Any) -> None:
     assert active >= changed["last_active_at"]
     assert again == {**changed, "name": "x", "last_active_at": active}
     other = post(lasting, f"{at}/files", {"file_id": lasting.stock()["file_id"]})
-    assert other["chunking_strategy"]["chunk_size"] == 200
-    assert get(lasting, f"{at}/files/{before['file_id']}")["chunking_strategy"]["chunk_size"] == 512
+    assert other["chunking_strategy"]["chunk_size"] == 300
+    assert get(lasting, f"{at}/files/{before['file_id']}")["chunking_strategy"]["chunk_size"] == 200
 
 
 FILE = ("notes.md", b"# Notes\n\nThe car is red.", "text/markdown")
@@ -260,7 +260,7 @@ def test_a_file_is_uploaded_straight_into_a_store(lasting: Any, fields: Any, att
     file = answer.json()
     assert (file["status"], file["filename"], file["bytes"]) == ("in_progress", "notes.md", len(FILE[1]))
     assert file["attributes"] == attributes
-    assert file["chunking_strategy"]["chunk_size"] == (100 if fields else 512)
+    assert file["chunking_strategy"]["chunk_size"] == (100 if fields else 200)
     lasting.settled(store)
     asked = {"query": "red car", "filters": attributes}
     (hit,) = post(lasting, f"vector_stores/{store}/search", asked)["data"]
@@ -436,3 +436,14 @@ def test_a_store_for_everyone_is_read_by_all_and_filled_by_its_tenant(opened: An
     for method, path in (("DELETE", at), ("DELETE", f"{at}/files/{ids['file_id']}")):
         assert house.request(method, f"/v1/{path}", key="key-b").status_code == 403
     assert house.request("GET", "/v1/vector_stores", key="key-b").json()["data"] == []
+
+
+def test_static_means_its_numbers_and_auto_the_default(lasting: Any) -> None:
+    """OpenAI's own 800 and 400, and the 512 and 50 of other servers, stay what they say."""
+    for size, overlap in ((512, 50), (800, 400)):
+        numbers = {"max_chunk_size_tokens": size, "chunk_overlap_tokens": overlap}
+        asked = {"type": "static", "static": numbers}
+        shown = post(lasting, "vector_stores", {"chunking_strategy": asked})["chunking_strategy"]
+        assert shown == {**asked, "chunk_size": size, "chunk_overlap": overlap}
+    for body in ({}, {"chunking_strategy": {"type": "auto"}}):
+        assert post(lasting, "vector_stores", body)["chunking_strategy"] == {**STATIC, **SIZES}

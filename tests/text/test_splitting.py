@@ -135,7 +135,7 @@ def test_impossible_sizes_are_refused_by_name(strategy: str) -> None:
 def test_long_runs_of_one_thing_are_split(strategy: str, text: str) -> None:
     """Each takes well under a second; anything quadratic would take minutes."""
     places = split(text, [], [], Chunking(strategy=strategy))
-    assert max(place.tokens for place in places) <= 512
+    assert max(place.tokens for place in places) <= Chunking().size == 200
     assert not visible(text, places[-1].end, len(text))
 
 

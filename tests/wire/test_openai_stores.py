@@ -55,7 +55,7 @@ def test_a_new_store_is_empty_and_complete(client: openai.OpenAI) -> None:
     assert extra is not None
     assert (extra["description"], extra["sharing"], extra["writers"]) == ("says what", "private", [])
     assert (extra["model"], extra["dimension"]) == ("hash-64", 64)
-    assert extra["chunking_strategy"]["static"] == {"max_chunk_size_tokens": 512, "chunk_overlap_tokens": 50}
+    assert extra["chunking_strategy"]["static"] == {"max_chunk_size_tokens": 200, "chunk_overlap_tokens": 50}
     assert client.vector_stores.retrieve(store.id) == store
     gone = client.vector_stores.delete(store.id)
     assert (gone.id, gone.object, gone.deleted) == (store.id, "vector_store.deleted", True)

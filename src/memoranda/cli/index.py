@@ -55,7 +55,9 @@ def index(
         typer.Option(metavar="GLOB", help="Leave out names or paths like this; repeat for more."),
     ] = None,
     hidden: Annotated[bool, typer.Option("--hidden", help="Read hidden files and folders as well.")] = False,
-    chunk_size: Annotated[int | None, typer.Option(help="Most tokens in a chunk [default: 512].")] = None,
+    chunk_size: Annotated[
+        int | None, typer.Option(help="Most tokens in a chunk [default: 200; with --scope 512].")
+    ] = None,
     chunk_overlap: Annotated[
         int | None, typer.Option(help="Tokens that a chunk shares with the one before [default: 50].")
     ] = None,

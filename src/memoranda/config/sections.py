@@ -181,9 +181,9 @@ class Knowledge(Section, frozen=True, kw_only=True):
 
     files_at_once: Size = 8
     chunking: Literal["fixed", "recursive", "semantic"] = "fixed"
-    chunk_size: Count = 512
+    chunk_size: Count = 200
     chunk_overlap: Size = 50
-    contextual_header: bool = False
+    contextual_header: bool = True
 
 
 class Quotas(Section, frozen=True, kw_only=True):

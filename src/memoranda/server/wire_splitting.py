@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 
 class AutoStrategy(msgspec.Struct, kw_only=True, tag_field="type", tag="auto"):
-    """The store's own."""
+    """The store's own; a new store's is the configured one."""
 
 
 class StaticTokens(msgspec.Struct, kw_only=True):
@@ -28,7 +28,7 @@ class StaticStrategy(msgspec.Struct, kw_only=True, tag_field="type", tag="static
 class OwnStrategy(msgspec.Struct, kw_only=True, tag_field="type"):
     """Sizes in tokens; with `contextual_header` a chunk is embedded under the title and the headings above it."""
 
-    chunk_size: Annotated[int, Meta(ge=1, le=8_192)] = 512
+    chunk_size: Annotated[int, Meta(ge=1, le=8_192)] = 200
     chunk_overlap: Annotated[int, Meta(ge=0)] | None = None
     contextual_header: bool = False
 

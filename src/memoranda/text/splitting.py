@@ -26,7 +26,7 @@ class Chunking(msgspec.Struct, frozen=True, kw_only=True):
     under the document's title and the headings above it."""
 
     strategy: Strategy = "fixed"
-    size: int = 512
+    size: int = 200
     overlap: int = 50
     header: bool = False
 
