@@ -275,7 +275,7 @@ def _core(
         core.recall.calibration = taken.calibration
         core.recall.settings = _settings(config, taken)
 
-    model = open_model(config.model)
+    model = open_model(config.model, lambda: core.embedder)
     ledger = Ledger(store.db, threads, config.spending)
     core = Core(
         store=store,
@@ -292,7 +292,9 @@ def _core(
         readers=_readers(config),
         config=config,
         model=model,
-        fallback=open_model(Model()) if config.model.fallback and not model.quotes_only else None,
+        fallback=None
+        if model.quotes_only or not config.model.fallback
+        else open_model(Model(), lambda: core.embedder),
         ledger=ledger,
         quotas=config.quotas,
         chunking=Chunking(

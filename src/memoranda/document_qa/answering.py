@@ -10,6 +10,7 @@ from memoranda.errors import ModelError, SpendingLimit
 from memoranda.knowledge.passages import source
 from memoranda.knowledge.values import Passage
 from memoranda.providers.chat.base import Ask
+from memoranda.providers.chat.quoting import best
 from memoranda.providers.chat.said import said
 from memoranda.store.core import Core
 from memoranda.store.retrieval.evidence import Evidence
@@ -80,7 +81,9 @@ async def _quoted(
     status: Status,
     degraded: set[str],
 ) -> Answer:
-    text, quoted, evidence = await core.threads.run(heuristic, question, prompt.passages)
+    sources = [source(passage, number) for number, passage in enumerate(prompt.passages)]
+    quotes = await best(question, sources, core.embedder)
+    text, quoted, evidence = await core.threads.run(heuristic, question, prompt.passages, quotes)
     return Answer(
         text=text,
         by="heuristic",

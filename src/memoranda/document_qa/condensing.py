@@ -44,7 +44,9 @@ async def condensed(core: Core, tenant: str, turns: Sequence[tuple[str, str]]) -
             return await _by_model(core, tenant, turns, most)
         except (ModelError, SpendingLimit):
             core.tally["ask_summaries_without_model"] += 1
-    return Condensed(await core.threads.run(_extract, turns, most), HEURISTIC)
+    share = max(1, most // len(turns) - 1)
+    lines = [await _line(core, question, answer) for question, answer in turns]
+    return Condensed(await core.threads.run(_shared, lines, share, most), HEURISTIC)
 
 
 async def _by_model(core: Core, tenant: str, turns: Sequence[tuple[str, str]], most: int) -> Condensed:
@@ -63,17 +65,15 @@ async def _by_model(core: Core, tenant: str, turns: Sequence[tuple[str, str]], m
     return Condensed(await core.threads.run(_within, reply.text, most), reply.name or core.model.name)
 
 
-def _extract(turns: Sequence[tuple[str, str]], most: int) -> str:
-    """Return a line for each turn: its question, and the sentence of the answer that answers it best, if one is likely
-    to; the tokens are shared."""
-    share = max(1, most // len(turns) - 1)
-    lines = [_within(_line(question, answer), share) for question, answer in turns]
-    return _within("\n".join(line for line in lines if line), most)
+def _shared(lines: Sequence[str], share: int, most: int) -> str:
+    """Return lines of at most `share` tokens each, and `most` together."""
+    return _within("\n".join(filter(None, (_within(line, share) for line in lines))), most)
 
 
-def _line(question: str, answer: str) -> str:
+async def _line(core: Core, question: str, answer: str) -> str:
+    """Return the question of a turn, and the sentence of the answer that answers it best, if one is likely to."""
     text = "" if answer.startswith(UNLIKELY) else _CITATION.sub("", answer)
-    quotes = best(question, [Source(number=0, text=text, title="")])
+    quotes = await best(question, [Source(number=0, text=text, title="")], core.embedder)
     return " ".join([*question.split(), *(quote.text for quote in quotes[:1])])
 
 

@@ -11,11 +11,10 @@ import msgspec
 from memoranda.config.sections import Model, UploadAsk
 from memoranda.contexts.assembly import Assembled, Part, Piece, assemble, shortened
 from memoranda.document_qa.values import MemoryHit, SourceChunk
-from memoranda.knowledge.passages import source
 from memoranda.knowledge.values import Passage
 from memoranda.providers.chat.base import Message
 from memoranda.providers.chat.extractive import NOTHING_TO_QUOTE, UNLIKELY
-from memoranda.providers.chat.quoting import best
+from memoranda.providers.chat.quoting import Sentence
 from memoranda.store.retrieval.evidence import Evidence, Result, evidence
 from memoranda.text.cover import only_asks
 from memoranda.text.prompts import UNANSWERED, on_pages
@@ -211,11 +210,13 @@ def trimmed(history: Sequence[Said], tokens: int) -> list[Said]:
     return latest[::-1]
 
 
-def heuristic(question: str, passages: Sequence[Passage]) -> tuple[str, list[Passage], Evidence]:
-    """Return the sentences of the passages that answer best, each with its citation, their passages, and the evidence;
-    where they are not likely to answer, the best alone, and that it is the closest. No model, no memories."""
-    sources = [source(passage, number) for number, passage in enumerate(passages)]
-    quotes, judged = best(question, sources), evidence_of(question, passages)
+def heuristic(
+    question: str, passages: Sequence[Passage], quotes: Sequence[Sentence]
+) -> tuple[str, list[Passage], Evidence]:
+    """Return the `quotes` of passages, which are their sources by number, each with its citation, the passages that
+    they are of, and the evidence; where the passages are not likely to answer, the first quote alone, and that it is
+    the closest."""
+    judged = evidence_of(question, passages)
     if not quotes:
         return NOTHING_TO_QUOTE, [], judged
     unlikely = judged.level == "none"

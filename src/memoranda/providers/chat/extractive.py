@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 
 import msgspec
 
@@ -13,6 +12,7 @@ from memoranda.providers.chat.base import Ask, Ended, Model, Piece, TextDelta, T
 from memoranda.providers.chat.calls import new_call_id
 from memoranda.providers.chat.quoting import Sentence, best
 from memoranda.providers.chat.script import Asked
+from memoranda.providers.embeddings.base import Embedder
 from memoranda.text.tokens import count, well_formed
 
 SEARCHES = ("file_search", "memory_search")
@@ -29,10 +29,14 @@ NOTHING_TO_QUOTE = (
 
 class ExtractiveModel(Model):
     """Calls the offered search tools with the question, then quotes the best sentences of the results. Deterministic;
-    no embedding, no network."""
+    no network. `embedder` returns the model that compares sentences with the question, see `quoting`; None: their words
+    are compared."""
 
     name = "extractive"
     quotes_only = True
+
+    def __init__(self, embedder: Callable[[], Embedder] | None = None) -> None:
+        self._embedder = embedder
 
     async def answer(self, ask: Ask) -> AsyncIterator[Piece]:
         if ask.response_format and ask.response_format.get("type") not in (None, "text"):
@@ -48,7 +52,8 @@ class ExtractiveModel(Model):
                 yield ToolCallDelta(index, arguments, new_call_id(), name)
             yield Ended("tool_calls", usage, self.name)
             return
-        texts = await asyncio.to_thread(_texts, question, ask, bool(asked.results))
+        quotes = await best(question, ask.sources, self._embedder and self._embedder())
+        texts = _texts(quotes, ask, bool(asked.results))
         shown = _within(texts, ask.max_tokens)
         for number, text in enumerate(shown):
             yield TextDelta(f" {text}" if number else text)
@@ -70,8 +75,8 @@ def searches(ask: Ask) -> list[str]:
     ]
 
 
-def _texts(question: str, ask: Ask, searched: bool) -> list[str]:
-    quotes = [quoted(sentence) for sentence in best(question, ask.sources)]
+def _texts(sentences: Sequence[Sentence], ask: Ask, searched: bool) -> list[str]:
+    quotes = [quoted(sentence) for sentence in sentences]
     if quotes and ask.evidence == "none":
         return [f"{UNLIKELY}{quotes[0]}"]
     return quotes or [NOTHING if searched else NOTHING_TO_QUOTE]
@@ -103,6 +108,6 @@ def _within(texts: list[str], most: int | None) -> list[str]:
     return fitting
 
 
-def open_extractive(settings: Settings) -> ExtractiveModel:
+def open_extractive(settings: Settings, embedder: Callable[[], Embedder] | None) -> ExtractiveModel:
     """Open the extractive model; it has no settings."""
-    return ExtractiveModel()
+    return ExtractiveModel(embedder)

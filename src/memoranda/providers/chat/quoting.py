@@ -1,34 +1,43 @@
-"""The sentences of texts that answer a question best, chosen by its terms. No I/O, no model.
+"""The sentences of texts that answer a question best: those that are most similar to it, token by token, and have its
+words.
 
-A sentence counts the question's words that it has (stemmed, without function words), the rarer among the sentences the
-more (Robertson and Sparck Jones), and more where two of them stand side by side as in the question; less when it is
-long, cut off where the text begins or ends, or without a number though the question asks for one. Words of a source's
-title count alike for all its sentences. Words that were quoted already count little, so that the next sentence adds
-something. The words of a heading count for the sentence below it; it is quoted, before that, only if it has a number.
-A question is no answer: it is quoted only where no statement has words of the question beside its title, and its words
-count for the next sentence. A question that a source replies to is left out, and what a summary repeats of a text that
-a source took the place of. Beside a quote of a message or a fact, a summary is quoted only for further words of the
-question. A row of a table is quoted with the names of its columns, see `text.tables`. A line of code is quoted alone,
-in backquotes, and scores half. Of a very long sentence or row the parts with the question's words are quoted, see
-`text.excerpts`. Lines without an end of a sentence, as records have, are quoted one by one where together they are too
-long.
+A sentence is scored by its token similarity to the question, see `embeddings.token_vectors`, or by the similarity of
+its vector where the model has no token vectors; by the words of the question that it has, the rarer the more, and by
+those that only what is around it has: its heading, the message before it; and by the rank of its source.
+Without a model in this process, or in a language that the model does not cover, the last three count alone. The weights
+are fitted by `benchmarks/quotes.py`, see docs/evaluation.md.
+
+What may be quoted is decided by marks and structure. A question is quoted only where there is no statement, and its
+words count for the next sentence. A question that a source replies to is left out, and what a summary repeats of a text
+that a source took the place of. Beside a quote of a message or a fact, a summary is quoted only for further words of
+the question. A heading counts for the sentence below it, and is quoted before that only if it has a number. A row of a
+table is quoted with the names of its columns, see `text.tables`, a line of code alone, in backquotes. Of a very long
+sentence or row the parts with the question's words are quoted, see `text.excerpts`. Lines without an end of a sentence,
+as records have, are quoted one by one where together they are too long.
 """
 
 from __future__ import annotations
 
+import asyncio
 import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from typing import NamedTuple
 
 import msgspec
+import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
+from memoranda.errors import EmbedderUnavailable
 from memoranda.providers.chat.base import Source
-from memoranda.text.calendar import DAYS, MONTHS
+from memoranda.providers.embeddings.base import Embedder
+from memoranda.providers.embeddings.token_vectors import max_sim
+from memoranda.text.analysis import Wanted, language_in, occurrences, search_terms
 from memoranda.text.code_blocks import code_blocks
 from memoranda.text.excerpts import beginning, excerpt, row_excerpt
+from memoranda.text.languages import ENGLISH, STEMMERS
 from memoranda.text.regex import regex
 from memoranda.text.sentences import END_MARKS, is_ended, is_question, spans
 from memoranda.text.tables import Row, tables
@@ -36,26 +45,36 @@ from memoranda.text.terms import query_terms, term_set, terms
 from memoranda.text.tokens import well_formed
 from memoranda.types import KINDS
 
+Floats = NDArray[np.float64]
 MOST = 3
-ENOUGH = 0.45
-"""Share of the best sentence's score that another needs."""
-PAIR = 0.5
-"""The extra weight of two adjacent words of the question, beside the weight of each."""
-SEEN = 0.5
-"""The weight of a word that was quoted already."""
-FIRST_SOURCE, EACH_SOURCE = 1.25, 0.97
-"""The weight of the first source's sentences, and the factor from each source to the next."""
-USUAL_TERMS = 20
-"""A sentence of more terms has less weight."""
+
+
+class Weights(NamedTuple):
+    """The weights of the features of a sentence in a softmax over all sentences, see `features`, and `enough`: the
+    share of the best one's probability that a further quote needs."""
+
+    similarity: float
+    words: float
+    around: float
+    rank: float
+    enough: float
+
+
+TOKENS = Weights(14.6, 4.4, 0.4, -1.2, 0.25)
+VECTORS = Weights(11.2, 3.9, 0.4, -2.0, 0.25)
+WORDS = Weights(0.0, 7.3, 3.4, -2.2, 0.35)
+"""By token similarity, by the similarity of vectors, and by words alone."""
+MAX_EMBEDDED = 24
+"""Sentences that are embedded for a question: those that score best by words."""
+EMBEDDED_CHARS = 800
+"""The characters of a sentence that are embedded."""
 MAX_CHARS = 400
 MAX_SENTENCES = 2_000
+CUT = -2.0
+"""What is added to the score of a line of code, and of a sentence that is cut off."""
 FRAGMENT = 3
-"""A sentence of fewer terms is a heading or a fragment."""
+"""A text of fewer terms that something took the place of is not looked for in summaries."""
 HEADING_WORDS = 12
-ABOVE = 0.5
-"""The weight of a word in the heading above a sentence, relative to a word of its own."""
-CUT = 0.5
-"""The weight of a sentence that is cut off, and of a line of code."""
 LONG_SOURCE = 200
 """A text of at least so many characters may begin or end inside a sentence."""
 _MARKER = regex(r"`[^`\n]+`|\[(\d+(?:\s*[,;–-]\s*\d+)*)\]|【([^】]{1,40})】")
@@ -68,89 +87,157 @@ _SOURCE = regex(
 name, as that of a file."""
 _ANSWER = "assistant"
 """The name of the speaker in the titles of earlier answers."""
-_ITEM = regex(r"^[-*•]\s|\d")
-"""The beginning of an item of a list, or a number: short, but no fragment."""
-_NUMBER_ASKED = regex(
-    r"\b(?:when|how\s+(?:many|much|long|old|far|fast|often|tall|big|large|high|heavy)|(?:what|which)\s+(?:price|date|day|year|time|"
-    r"temperature|number|amount)|(?:until|till|since)\s+when|wann|seit\s+wann|wie\s*(?:viele?|lange|schnell|hoch|gro(?:ß|ss)|alt|oft|weit|schwer|"
-    r"teuer)|was\s+kostet|kosten|cost)\b",
-    re.IGNORECASE,
-)
-_NUMBER = regex(
-    rf"\d|\b(?:{'|'.join([*MONTHS, *DAYS])}|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundred|"
-    r"thousand|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|hundert|tausend|noon|midnight|today|tonight|tomorrow|"
-    r"yesterday|heute|morgen|gestern)\b",
-    re.IGNORECASE,
-)
-UNNUMBERED = 0.5
-"""The weight of a sentence without a number for a question that asks for one."""
-_FUNCTION_WORDS = term_set(
-    "der die das den dem des ein eine einen einem einer eines und oder aber ist sind war waren wird werden wurde hat"
-    " haben hatte wer was wann wo wie warum wieso welche welcher welches welchen ich du er sie es wir ihr mich mir dich"
-    " dir uns euch sich mein dein sein unser im in an am auf aus bei mit nach von vom zu zum zur für über unter bis"
-    " nicht kein keine auch noch nur schon man kann le la les un une des du de et ou est sont que qui quel quelle el"
-    " los las una y es son qué cuál il lo gli di che"
-)
-"""Words of German, French, Spanish and Italian that say nothing by themselves; those of English are no terms."""
 _TITLE = regex(r"\s*#[ \t]+([^\n]+)")
-_DIGITS = regex(r"\d+")
 _HAS_DIGIT = regex(r"\d")
 _VISIBLE = regex(r"[^\n]")
 
 
 class Sentence(msgspec.Struct, frozen=True):
-    """A sentence of `source`, or a `row` of a table in it, at its place among all. `above` are the terms of the heading
-    over it, `title` those of the source's name and of the heading of level 1 that it begins with, `about` those of what
-    the source took the place of and has not itself; `heading` is one over it that has a number."""
+    """A sentence of `source`, the number `rank` among the sources from 0, or a `row` of a table in it, at its place
+    among all. `around` is what its source says of it: the heading over it or the question before it, the
+    message that the source replies to, and what it took the place of. `heading` is one over it that has a number, and
+    `above` any; `whole` is False for a line of code and for what is cut off."""
 
     source: Source
+    rank: int
     place: int
-    weight: float
     text: str
     terms: tuple[str, ...]
-    above: frozenset[str] = frozenset()
-    title: frozenset[str] = frozenset()
-    about: frozenset[str] = frozenset()
+    around: str = ""
+    title: str = ""
+    above: str = ""
     heading: str = ""
+    whole: bool = True
     row: Row | None = None
 
 
-def best(question: str, sources: Sequence[Source]) -> list[Sentence]:
-    """Return at most three sentences: the best one, then others in the sources' order; if none has a term of the
-    question, the first that is no fragment."""
-    sentences = [each for each in _sentences(sources, bool(_NUMBER_ASKED.search(question))) if each.text]
-    terms_asked = query_terms(question)
-    asked = [term for term in terms_asked if term not in _FUNCTION_WORDS] or terms_asked
-    wanted, pairs = set(asked), set(pairwise(asked))
-    left = [each for each in sentences if wanted & {*each.terms, *each.above, *each.title, *each.about}]
-    left = _not_repeating(left, sources)
-    statements = [each for each in left if not _asks(each)]
-    if any(wanted & {*each.terms, *each.above, *each.about} for each in statements):
-        left = statements
-    if not left:
-        first = [each for each in sentences if len(each.terms) >= FRAGMENT][:1] or sentences[:1]
-        return [_shown(each, wanted) for each in first]
-    rarity = _rarity(wanted, sentences)
-    chosen: list[Sentence] = []
+async def best(question: str, sources: Sequence[Source], embedder: Embedder | None = None) -> list[Sentence]:
+    """Return at most three sentences: the best one, then others in the sources' order; without sentences none."""
+    sentences, known = await asyncio.to_thread(candidates, question, sources)
+    if not sentences:
+        return []
+    weights, similarity = WORDS, None
+    if embedder is not None and covers(embedder, question):
+        known, sentences = likely(known, sentences)
+        similarity = await similarities(question, sentences, embedder)
+        if similarity is not None:
+            weights = TOKENS if embedder.token_dim else VECTORS
+            known[:, 0] = similarity
+    return await asyncio.to_thread(chosen, question, sentences, known, weights)
+
+
+def covers(embedder: Embedder, question: str) -> bool:
+    """Return True if a model in this process was trained on the language of a question."""
+    known = embedder.languages
+    return not embedder.remote and (known is None or language_in(question) in {"", *known})
+
+
+def candidates(question: str, sources: Sequence[Source]) -> tuple[list[Sentence], Floats]:
+    """Return the sentences that may be quoted, in order, and their features (n, 4) with a similarity of 0."""
+    sentences = _not_repeating([each for each in _sentences(sources) if each.text], sources)
+    wanted = _wanted(question, sources)
+    statements = [each for each in sentences if not _asks(each)]
+    if any(_found(f"{each.text}\n{each.around}", wanted) for each in statements):
+        sentences = statements
+    return sentences, features(wanted, sentences)
+
+
+def _wanted(question: str, sources: Sequence[Source]) -> Wanted:
+    """Return the terms of a question in the languages of the sources."""
+    spoken = ({language_in(source.text) for source in sources} & STEMMERS.keys()) - {ENGLISH}
+    return Wanted(frozenset(search_terms(question, spoken)), (ENGLISH, *sorted(spoken)))
+
+
+def features(wanted: Wanted, sentences: Sequence[Sentence]) -> Floats:
+    """Return the features (n, 4) of sentences, in the order of `Weights`.
+
+    | feature | range | what it is |
+    |---|---|---|
+    | similarity | -1..1 | its token similarity to the question, or that of its vector; here 0 |
+    | words | 0..1 | share of the question's terms that it has, each weighted by its rarity among the sentences |
+    | around | 0..1 | the share that what is around it has, or the title of its source |
+    | rank | >= 0 | ln(1 + rank of its source) |
+    """
+    titles = {title: _found(title, wanted) for title in {each.title for each in sentences}}
+    around = {around: _found(around, wanted) for around in {each.around for each in sentences}}
+    own = [_found(each.text, wanted) - titles[each.title] for each in sentences]
+    outside = [
+        (titles[each.title] | around[each.around]) - terms for each, terms in zip(sentences, own, strict=True)
+    ]
+    having = Counter(term for some in (*own, *outside) for term in some)
+    total = len(sentences)
+    rarity = {term: math.log(1 + (total - n + 0.5) / (n + 0.5)) for term, n in having.items()}
+    least = sum(rarity.values()) or 1.0
+    columns = (
+        np.zeros(total),
+        [sum(rarity[term] for term in some) / least for some in own],
+        [sum(rarity[term] for term in some) / least for some in outside],
+        np.log1p([each.rank for each in sentences]),
+    )
+    return np.column_stack(columns).astype(np.float64)
+
+
+def _found(text: str, wanted: Wanted) -> frozenset[str]:
+    return frozenset(term for _, _, term in occurrences(text[: 4 * MAX_CHARS], wanted))
+
+
+def likely(known: Floats, sentences: Sequence[Sentence]) -> tuple[Floats, list[Sentence]]:
+    """Return the sentences that score best by words, in order, with their features."""
+    scores = known @ np.array(WORDS[: known.shape[1]])
+    places = np.sort(np.argsort(-scores, kind="stable")[:MAX_EMBEDDED])
+    return known[places], [sentences[place] for place in places]
+
+
+async def similarities(question: str, sentences: Sequence[Sentence], embedder: Embedder) -> Floats | None:
+    """Return the similarity (n,) of sentences to a question, of their tokens or their vectors; None if the model does
+    not answer."""
+    texts = [
+        f"{each.above}: {each.text}"[:EMBEDDED_CHARS] if each.above else each.text[:EMBEDDED_CHARS]
+        for each in sentences
+    ]
+    try:
+        asked = await embedder.embed([question], "query")
+        made = await embedder.embed(texts)
+    except EmbedderUnavailable:
+        return None
+    if asked.token_vectors and made.token_vectors:
+        of_question = asked.token_vectors[0].astype(np.float32)
+        return max_sim(of_question, [codes.tobytes() for codes in made.token_vectors])
+    return np.array(
+        [embedder.calibration.similarity(float(cosine)) for cosine in made.vectors @ asked.vectors[0]]
+    )
+
+
+def chosen(question: str, sentences: Sequence[Sentence], known: Floats, weights: Weights) -> list[Sentence]:
+    """Return what is quoted of sentences with these features, as it is quoted."""
+    scores = known @ np.array(weights[: known.shape[1]])
+    scores += [0.0 if each.whole else CUT for each in sentences]
+    wanted = set(query_terms(question))
+    content = scores - known[:, 3] * weights.rank
+    least = content[np.argmax(scores)] + math.log(weights.enough)
+    quotes: list[Sentence] = []
     quoted_terms = set[str]()
-    least = 0.0
-    while left and len(chosen) < MOST:
-        top = max(left, key=lambda each: (_score(each, rarity, pairs), -each.place))
-        score = _score(top, rarity, pairs)
-        least = least or ENOUGH * score
-        if score < least:
+    for at in np.argsort(-scores, kind="stable"):
+        each = sentences[at]
+        if len(quotes) == MOST:
             break
-        chosen += [top, *([] if chosen else _rivals(top, left, wanted))]
-        rarity = {term: value * (SEEN if term in top.terms else 1) for term, value in rarity.items()}
-        left = [each for each in left if each not in chosen and set(each.terms) != set(top.terms)]
-        if top.source.kind == "memory" and top.source.form != "summary":
-            quoted_terms |= {*top.terms, *top.title}
-            left = [
-                each
-                for each in left
-                if each.source.form != "summary" or wanted.intersection(each.terms) - quoted_terms
-            ]
-    return [_shown(each, wanted) for each in chosen[:1] + sorted(chosen[1:], key=lambda each: each.place)]
+        adds = bool(weights.similarity) or known[at, 1:3].any()
+        if (
+            content[at] < least
+            or (quotes and not adds)
+            or any(set(each.terms) == set(quote.terms) for quote in quotes)
+        ):
+            continue
+        if (
+            quoted_terms
+            and each.source.form == "summary"
+            and not wanted.intersection(each.terms) - quoted_terms
+        ):
+            continue
+        quotes.append(each)
+        if each.source.kind == "memory" and each.source.form != "summary":
+            quoted_terms |= {*each.terms, *terms(each.source.title)}
+    return [_shown(each, wanted) for each in quotes[:1] + sorted(quotes[1:], key=lambda each: each.place)]
 
 
 def without_sources(text: str, title: str) -> str:
@@ -178,30 +265,10 @@ def _asks(sentence: Sentence) -> bool:
     return sentence.row is None and is_question(sentence.text)
 
 
-def _rivals(best: Sentence, others: Sequence[Sentence], wanted: set[str]) -> list[Sentence]:
-    """Return the first sentence of another source that has the same words of the question, those of its title too, and
-    other numbers: the two may contradict each other. A summary does not contradict a fact, which is kept up to date,
-    nor does a sentence contradict what it repeats."""
-    numbers = set(_DIGITS.findall(best.text))
-    words = wanted & {*best.terms, *best.title}
-    return [
-        each
-        for each in others
-        if each.source is not best.source
-        and not (best.source.form == "fact" and each.source.form == "summary")
-        and not set(best.terms) <= set(each.terms)
-        and wanted.intersection(each.terms)
-        and wanted & {*each.terms, *each.title} == words
-        and numbers
-        and (found := set(_DIGITS.findall(each.text)))
-        and found != numbers
-    ][:1]
-
-
 def _shown(sentence: Sentence, wanted: set[str]) -> Sentence:
     """Return a sentence with the text that is quoted: of a very long one the parts with words of the question; behind
     its heading, if that has a number and words of the question that the sentence lacks."""
-    if not sentence.heading or not wanted & (sentence.above - set(sentence.terms)):
+    if not sentence.heading or not wanted & (term_set(sentence.heading) - set(sentence.terms)):
         return replace(sentence, text=_marked(_short(sentence, wanted, MAX_CHARS)))
     heading, text = sentence.heading, sentence.text.lstrip("-*• ")
     if len(f"{heading}: {text}") > MAX_CHARS:
@@ -210,33 +277,38 @@ def _shown(sentence: Sentence, wanted: set[str]) -> Sentence:
     return replace(sentence, text=_marked(f"{heading}: {text}"))
 
 
-def _sentences(sources: Sequence[Source], numbered: bool) -> list[Sentence]:
-    """Return the sentences of all sources; those without a number weigh less if the answer is to be `numbered`."""
+def _sentences(sources: Sequence[Source]) -> list[Sentence]:
+    """Return the sentences of all sources."""
     sentences: list[Sentence] = []
-    for number, source in enumerate(sources):
-        weight = EACH_SOURCE**number * (1 if number else FIRST_SOURCE)
+    for rank, source in enumerate(sources):
         named = _TITLE.match(source.text)
-        title = term_set(f"{source.title} {named[1] if named else ''}")
-        about = term_set(f"{source.about}\n{source.question}") - term_set(source.text)
-        above, heading = frozenset[str](), ""
+        title = f"{source.title}\n{named[1] if named else ''}"
+        above = heading = ""
         text = without_sources(source.text, source.title) if source.kind == "memory" else source.text
         for part, whole in _parts(text, source.columns):
             if len(sentences) == MAX_SENTENCES:
                 return sentences
             row = part if isinstance(part, Row) else None
             plain = well_formed(part.text if isinstance(part, Row) else part)
-            own = tuple(terms(plain[: 4 * MAX_CHARS]))
             if whole is None:
-                above, heading = frozenset(own), plain if _HAS_DIGIT.search(plain) else ""
+                above, heading = plain, plain if _HAS_DIGIT.search(plain) else ""
                 continue
-            share = 1.0 if whole else CUT
-            share *= UNNUMBERED if numbered and not _NUMBER.search(f"{heading} {plain}") else 1.0
             sentences.append(
                 Sentence(
-                    source, len(sentences), weight * share, plain, own, above, title, about, heading, row
+                    source=source,
+                    rank=rank,
+                    place=len(sentences),
+                    text=plain,
+                    terms=tuple(terms(plain[: 4 * MAX_CHARS])),
+                    around="\n".join(filter(None, [above, source.question, source.about])),
+                    title=title,
+                    above=above,
+                    heading=heading,
+                    whole=whole,
+                    row=row,
                 )
             )
-            above, heading = frozenset(own) if is_question(plain) else frozenset(), ""
+            above, heading = plain if is_question(plain) else "", ""
     return sentences
 
 
@@ -273,26 +345,39 @@ def _code(block: str) -> Iterator[str]:
 
 
 def _prose(text: str, start: int, stop: int) -> Iterator[tuple[str, bool | None]]:
+    """Yield the sentences of a text. A line without an end is a heading, but not within three of them or more."""
     places = [(start + begin, start + end) for begin, end in spans(text[start:stop])]
+    sentences = [" ".join(text[begin:end].split()) for begin, end in places]
+    lines = [_is_line(said) for said in sentences]
     for number, (begin, end) in enumerate(places):
         if end - begin > MAX_CHARS and (records := _records(text[begin:end])):
             yield from ((record, True) for record in records)
             continue
-        said = " ".join(text[begin:end].split())
-        ended = is_ended(said)
-        follows = text[end:stop].strip()
-        if said.startswith("#") or (
-            not ended
-            and follows
-            and "\n" in text[end : end + 3]
-            and len(said.split()) <= HEADING_WORDS
-            and not said.startswith(("-", "*", "•"))
-        ):
+        said, last = sentences[number], number == len(places) - 1
+        follows = not last or bool(text[end:stop].strip())
+        heads = lines[number] and "\n" in text[end : end + 3] and follows
+        if said.startswith("#") or (heads and not _within_lines(lines, number)):
             yield said.lstrip("# "), None
             continue
         long = len(text) >= LONG_SOURCE
         begun = not (long and number == 0 and begin == len(text) - len(text.lstrip()) and said[:1].islower())
-        yield said, begun and (ended or not long or bool(follows) or end < len(text.rstrip()))
+        whole = begun and (is_ended(said) or not long or follows or end < len(text.rstrip()))
+        yield said, whole
+
+
+def _within_lines(lines: Sequence[bool], at: int) -> bool:
+    """Return True if a line is one of three or more, but not the last of them."""
+    after = lines[at + 1 : at + 3]
+    return after == [True, True] or (after[:1] == [True] and at > 0 and lines[at - 1])
+
+
+def _is_line(said: str) -> bool:
+    """Return True if a text is short, has no end mark, and is no item of a list."""
+    return (
+        not is_ended(said)
+        and len(said.split()) <= HEADING_WORDS
+        and not said.startswith(("-", "*", "•", "#"))
+    )
 
 
 def _records(text: str) -> list[str]:
@@ -300,28 +385,6 @@ def _records(text: str) -> list[str]:
     lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
     wrapped = sum(line[0].islower() for line in lines[1:])
     return lines if 2 * wrapped < len(lines) - 1 else []
-
-
-def _rarity(wanted: set[str], sentences: Sequence[Sentence]) -> dict[str, float]:
-    """Return the weight of each wanted term: the fewer sentences have it, the more."""
-    having = Counter(
-        term for each in sentences for term in wanted & {*each.terms, *each.above, *each.title, *each.about}
-    )
-    total = len(sentences)
-    return {term: math.log(1 + (total - n + 0.5) / (n + 0.5)) for term, n in having.items()}
-
-
-def _score(sentence: Sentence, rarity: dict[str, float], pairs: set[tuple[str, str]]) -> float:
-    own = {*sentence.terms, *sentence.about} - sentence.title
-    total = sum(rarity.get(term, 0.0) for term in own)
-    total += ABOVE * sum(rarity.get(term, 0.0) for term in (sentence.above | sentence.title) - own)
-    beside = pairs.intersection(pairwise(sentence.terms))
-    total += PAIR * sum(rarity.get(term, 0.0) for pair in beside for term in pair)
-    length = len(sentence.terms)
-    whole = length >= FRAGMENT or sentence.source.form == "fact" or _ITEM.search(sentence.text)
-    fragment = 1.0 if whole else 0.5
-    long: float = max(1.0, length / USUAL_TERMS) ** 0.25
-    return sentence.weight * fragment * total / long
 
 
 def _short(sentence: Sentence, wanted: set[str], most: int) -> str:
