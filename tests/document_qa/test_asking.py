@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from memoranda.document_qa.condensing import _extract
+from memoranda.document_qa.condensing import extracted
 from memoranda.document_qa.prompting import NO_PASSAGE, RULES, RULES_HISTORY, RULES_MEMORIES
 from memoranda.providers.chat.extractive import UNLIKELY
 from memoranda.providers.embeddings.base import Embedded, Embedder, Span, Task
@@ -316,4 +317,4 @@ def test_evidence_counts_the_name_of_the_file(home: Any) -> None:
 
 def test_a_summary_by_rules_has_no_answer_that_was_not_likely() -> None:
     turns = [("Who won?", f"{UNLIKELY}Ada won a prize. (Doc file-1/Chunk 0)"), ("Who lost?", "Bob lost.")]
-    assert _extract(turns, 100) == "Who won?\nWho lost? Bob lost."
+    assert asyncio.run(extracted(turns, 100, None)) == "Who won?\nWho lost? Bob lost."

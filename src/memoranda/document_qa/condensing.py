@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Sequence
 
@@ -15,6 +16,7 @@ from memoranda.providers.chat.base import Ask, Source
 from memoranda.providers.chat.extractive import UNLIKELY
 from memoranda.providers.chat.quoting import best
 from memoranda.providers.chat.said import said
+from memoranda.providers.embeddings.base import Embedder
 from memoranda.store.core import Core
 from memoranda.text.tokens import count
 
@@ -44,9 +46,7 @@ async def condensed(core: Core, tenant: str, turns: Sequence[tuple[str, str]]) -
             return await _by_model(core, tenant, turns, most)
         except (ModelError, SpendingLimit):
             core.tally["ask_summaries_without_model"] += 1
-    share = max(1, most // len(turns) - 1)
-    lines = [await _line(core, question, answer) for question, answer in turns]
-    return Condensed(await core.threads.run(_shared, lines, share, most), HEURISTIC)
+    return Condensed(await extracted(turns, most, core.embedder), HEURISTIC)
 
 
 async def _by_model(core: Core, tenant: str, turns: Sequence[tuple[str, str]], most: int) -> Condensed:
@@ -65,15 +65,22 @@ async def _by_model(core: Core, tenant: str, turns: Sequence[tuple[str, str]], m
     return Condensed(await core.threads.run(_within, reply.text, most), reply.name or core.model.name)
 
 
+async def extracted(turns: Sequence[tuple[str, str]], most: int, embedder: Embedder | None) -> str:
+    """Return a line for each turn: its question, and the sentence of the answer that answers it best, if one is likely
+    to; the tokens are shared."""
+    share = max(1, most // len(turns) - 1)
+    lines = [await _line(question, answer, embedder) for question, answer in turns]
+    return await asyncio.to_thread(_shared, lines, share, most)
+
+
 def _shared(lines: Sequence[str], share: int, most: int) -> str:
     """Return lines of at most `share` tokens each, and `most` together."""
     return _within("\n".join(filter(None, (_within(line, share) for line in lines))), most)
 
 
-async def _line(core: Core, question: str, answer: str) -> str:
-    """Return the question of a turn, and the sentence of the answer that answers it best, if one is likely to."""
+async def _line(question: str, answer: str, embedder: Embedder | None) -> str:
     text = "" if answer.startswith(UNLIKELY) else _CITATION.sub("", answer)
-    quotes = await best(question, [Source(number=0, text=text, title="")], core.embedder)
+    quotes = await best(question, [Source(number=0, text=text, title="")], embedder)
     return " ".join([*question.split(), *(quote.text for quote in quotes[:1])])
 
 
