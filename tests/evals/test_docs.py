@@ -17,6 +17,7 @@ def test_every_command_and_option_is_documented() -> None:
     commands = group.commands  # type: ignore[attr-defined]
     sets = {"synthetic", "assistant", "locomo", "beir"}
     assert set(commands) == sets | {
+        "chunking",
         "fit",
         "freshness",
         "contexts",

@@ -60,8 +60,9 @@ class Weights(NamedTuple):
         return self.intercept + sum(weight * value for weight, value in zip(self[1:], of, strict=True))
 
 
-FITTED = Weights(intercept=0.178, answers=0.981, coverage=1.362, others=-0.767)
-"""Fitted by `memoranda eval abstention --fit`, see docs/evaluation.md."""
+FITTED = Weights(intercept=0.0, answers=0.95, coverage=2.0, others=-0.5)
+"""Between the fits to people, assistants, other memories and documents (`memoranda eval abstention --fit`), see
+docs/evaluation.md."""
 
 
 class Evidence(NamedTuple):

@@ -16,7 +16,7 @@ export function ScoreBar({ label, value, tone = "", hint, compact = false }) {
   </div>`;
 }
 
-/** How far the second stage moved a hit. @param {{ explanation: Explanation }} props */
+/** How far a hit's score moved it among the candidates. @param {{ explanation: Explanation }} props */
 export function RankShift({ explanation: { rank_before: before, rank_after: after } }) {
   if (!before || before === after) return null;
   const up = before > after;
@@ -39,14 +39,14 @@ export function HitScores({ score, explanation }) {
 /** All parts of a hit's score, stage by stage. @param {{ score: number, explanation: Explanation }} props */
 export function Explained({ score, explanation }) {
   const { weights, added, factors } = explanation;
+  const most = Math.max(1, ...Object.values(added).map(Math.abs));
   return html`<div class="explained">
     <${ScoreBar} label=${t.scores.vector} value=${explanation.dense_normalised} tone="vector" hint=${t.scores.vectorHint(explanation.dense_rank, weights.dense ?? 0)} />
     <${ScoreBar} label=${t.scores.keyword} value=${explanation.words_normalised} tone="keyword" hint=${t.scores.vectorHint(explanation.words_rank, weights.words ?? 0)} />
     <${ScoreBar} label=${t.scores.scopeWeight} value=${explanation.scope_weight} hint=${explanation.scope ?? undefined} />
-    <${ScoreBar} label=${t.scores.fused} value=${explanation.fused} tone="total" />
     ${Object.entries(added).length > 0 && html`
       <h3>${t.scores.preset(explanation.preset ?? "")}</h3>
-      ${Object.entries(added).map(([name, value]) => html`<${Signed} key=${name} label=${name} value=${value} />`)}`}
+      ${Object.entries(added).map(([name, value]) => html`<${Signed} key=${name} label=${name} value=${value} most=${most} />`)}`}
     ${Object.entries(factors).map(([name, value]) => html`<div class="score" key=${name}>
       <span class="score-label">${t.scores.factor} ${name}</span><span class="bar-space" /><span class="score-number">× ${value.toFixed(3)}</span>
     </div>`)}
@@ -61,9 +61,9 @@ export function Explained({ score, explanation }) {
   </div>`;
 }
 
-/** What a part of the second stage added; below zero it grows to the left. @param {{ label: string, value: number }} props */
-function Signed({ label, value }) {
-  const share = Math.min(1, Math.abs(value)) * 50;
+/** A term of the sum; below zero it grows to the left. @param {{ label: string, value: number, most: number }} props */
+function Signed({ label, value, most }) {
+  const share = Math.min(1, Math.abs(value) / most) * 50;
   const style = { width: `${share}%`, [value < 0 ? "right" : "left"]: "50%" };
   return html`<div class="score">
     <span class="score-label">${label}</span>

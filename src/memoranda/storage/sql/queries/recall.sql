@@ -2,7 +2,7 @@
 -- it in its session, or where it has none in its channel)
 SELECT m.seq, m.kind, m.session_id, m.channel_id, m.role, m.occurred_at, m.created_at, m.last_accessed_at,
     m.importance, CASE WHEN m.kind IN ('message', 'session_summary') THEN m.metadata ELSE '{}' END,
-    substr(m.content, 1, 2000), m.user_id,
+    substr(COALESCE(m.header, '') || m.content, 1, 2000), m.user_id,
     CASE WHEN m.kind <> 'message' THEN NULL
          WHEN m.session_id IS NOT NULL THEN (
             SELECT p.seq FROM memories p
