@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -299,6 +300,7 @@ def test_what_changes_while_a_model_reads_it_is_read_again(home: Any) -> None:
         assert "75 euros" not in text
         assert text.count("The frames cost 57 euros each.\n") <= 2
         assert len(every(opened.memories.list, kinds=["session_summary"])) == 1
-        exported = b"".join(opened.memories.export()).decode()
+        exported = re.sub(r"[0-9a-f]{12,}", "", b"".join(opened.memories.export()).decode())  # without ids
         assert "8841" not in exported
+        assert "door code" not in exported
         assert "75 euros" not in exported
