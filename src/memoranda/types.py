@@ -421,13 +421,16 @@ class Explanation(msgspec.Struct, kw_only=True):
 
 
 class Hit(msgspec.Struct, kw_only=True):
-    """A memory found. `score` orders the hits of one search, 0..1; `similarity` is the calibrated dense
-    similarity, 0..1, and means the same across searches (None when the dense side did not answer). `highlights` and
-    `explanation` are there if the query asks for them."""
+    """A memory found. `relevance` is the probability that it is relevant to the question, 0..1; None where hits are
+    scored otherwise (`rerank="sessions"`). `score`, by which hits are ordered, is that times what the search prefers
+    (weights of scopes, what is in use, what is newer), 1 at most. `similarity` is the calibrated dense similarity,
+    0..1; None when the dense side did not answer. `highlights` and `explanation` are there if the query asks for
+    them."""
 
     memory: Memory
     score: float
     similarity: float | None
+    relevance: float | None = None
     highlights: list[Highlight] = []
     explanation: Explanation | None = None
 

@@ -37,7 +37,7 @@ def hit(id: str, content: str, similarity: float, **fields: Any) -> Hit:
     memory = Memory(
         id=id, content=content, content_hash="", occurred_at=NOON, created_at=NOON, updated_at=NOON, **fields
     )
-    return Hit(memory=memory, score=similarity**4, similarity=similarity)
+    return Hit(memory=memory, score=similarity**4, similarity=similarity, relevance=similarity**4)
 
 
 def passage(id: str, text: str, score: float) -> Passage:

@@ -65,7 +65,7 @@ def one(id_: str, similarity: float, score: float, **fields: Any) -> Hit:
         updated_at=MAY,
         **fields,
     )
-    return Hit(memory=memory, score=score, similarity=similarity)
+    return Hit(memory=memory, score=score, similarity=similarity, relevance=score)
 
 
 def kept(*hits: Hit) -> list[str]:

@@ -70,11 +70,11 @@ def test_weights_are_fitted_to_what_is_found() -> None:
         answers, noise = rng.normal(), rng.random()
         found = bool(rng.random() < 1 / (1 + np.exp(-8 * (answers - 0.6))))
         cases.append(Case(ANSWERED, Features(answers, noise, 0.0), 0.0, found))
-    one = abstention.fitted(cases)
-    assert one.answers > 3 * abs(one.coverage)
-    assert -one.intercept / one.answers == pytest.approx(0.6, abs=0.1)
+    one = abstention.fitted([cases])
+    assert one.best > 3 * abs(one.coverage)
+    assert -one.intercept / one.best == pytest.approx(0.6, abs=0.1)
     with pytest.raises(ValueError, match="no questions that are answered beside others"):
-        abstention.fitted([case for case in cases if case.found])
+        abstention.fitted([[case for case in cases if case.found]])
 
 
 def test_the_command_prints_a_table_or_json() -> None:

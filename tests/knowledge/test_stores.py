@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 import threading
 from datetime import timedelta
@@ -594,10 +595,11 @@ def wide(many: tuple[Any, str], shelf: Any) -> tuple[Any, str]:
 
 
 def check_scores(found: list[Passage], threshold: float = 0.0) -> None:
-    """Scores are in [0, 1], never rise, and none is below the threshold."""
+    """Scores are in [0, 1] and never rise, and no similarity is below the threshold."""
     scores = [hit.score for hit in found]
     assert scores == sorted(scores, reverse=True)
-    assert all(threshold - 1e-6 <= score <= 1.0 for score in scores)
+    assert all(0.0 <= score <= 1.0 for score in scores)
+    assert all(hit.similarity is None or hit.similarity >= threshold - 1e-6 for hit in found)
 
 
 @settings(max_examples=16, deadline=None, suppress_health_check=list(HealthCheck))
@@ -808,7 +810,7 @@ def test_a_hit_explains_itself(wide: tuple[Any, str]) -> None:
     assert shelf.search(store, "number7").data[0].explanation is None
     for hit in shelf.search(store, "number7 heron", explain=True).data:
         assert hit.explanation.similarity == hit.similarity
-        assert hit.score >= (hit.similarity or 0.0)
+        assert hit.score == pytest.approx(1 / (1 + math.exp(-sum(hit.explanation.added.values()))), abs=1e-6)
 
 
 def test_weights_turn_the_order(shelf: Any) -> None:

@@ -58,12 +58,25 @@ class Chosen(msgspec.Struct):
 
     @property
     def ranking(self) -> Hit:
-        """What it ranks by: its hit with the best score and similarity of the memory and of those that it replaces."""
+        """What it ranks by: its hit with the best score, similarity and probability of the memory and of those that it
+        replaces."""
         if not self.replaces:
             return self.hit
         hits = [self.hit, *self.replaces]
         known = [hit.similarity for hit in hits if hit.similarity is not None]
-        return replace(self.hit, score=max(hit.score for hit in hits), similarity=max(known, default=None))
+        likely = [hit.relevance for hit in hits if hit.relevance is not None]
+        return replace(
+            self.hit,
+            score=max(hit.score for hit in hits),
+            similarity=max(known, default=None),
+            relevance=max(likely, default=None),
+        )
+
+    @property
+    def relevance(self) -> float:
+        """The probability that it is relevant, or what replaces it where hits are scored otherwise."""
+        relevance = self.ranking.relevance
+        return self.score if relevance is None else relevance
 
     @property
     def until(self) -> datetime | None:

@@ -200,7 +200,7 @@ def _remembered_evidence(question: str, found: Iterable[Chosen], results: Found)
     memories = [candidate for candidate in found if not is_standing(candidate.memory)]
     memories.sort(key=lambda candidate: (candidate.weak, -candidate.score))
     texts = [
-        Result(hit.memory.content, memory_speaker(hit.memory), hit.similarity, hit.score)
+        Result(hit.memory.content, memory_speaker(hit.memory), hit.similarity, hit.relevance)
         for candidate in memories
         for hit in (candidate.hit, *candidate.replaces)
         if not is_standing(hit.memory)

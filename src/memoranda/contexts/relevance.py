@@ -31,9 +31,9 @@ LEAST = 0.003
 
 
 def scores_of_matters(candidates: Sequence[Chosen], vectors: Vectors, calibration: Calibration) -> Floats:
-    """Return the score (n,) of each candidate, or the greatest of older ones of its author about the same thing, if
-    that is greater. `vectors` are those of memories, by id."""
-    scores = np.array([candidate.score for candidate in candidates])
+    """Return the probability (n,) that each candidate is relevant, or the greatest of older ones of its author about
+    the same thing, if that is greater. `vectors` are those of memories, by id."""
+    scores = np.array([candidate.relevance for candidate in candidates])
     began = np.array([since(candidate.memory).timestamp() for candidate in candidates])
     alike = likeness(candidates, vectors, calibration)
     older = (alike >= 1) & by_one_author(candidates) & (began[:, None] < began[None, :])
@@ -88,9 +88,9 @@ def _words(question: str, candidates: Sequence[Chosen]) -> Floats:
 
 
 def _may_answer(question: str, candidates: Sequence[Chosen], searched: int | None) -> bool:
-    best = sorted(candidates, key=lambda one: -one.score)
+    best = sorted(candidates, key=lambda one: -one.relevance)
     shown = [
-        Result(one.memory.content, memory_speaker(one.memory), one.ranking.similarity, one.score)
+        Result(one.memory.content, memory_speaker(one.memory), one.ranking.similarity, one.ranking.relevance)
         for one in best
         if not is_standing(one.memory)
     ]

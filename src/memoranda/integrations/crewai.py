@@ -174,7 +174,7 @@ class MemorandaStorage:
         min_score: float = 0.0,
     ) -> list[tuple[MemoryRecord, float]]:
         """The `limit` best records for a vector of the product's model, in a scope, of one of the categories and with
-        these values in their metadata. Their score is the calibrated similarity, 0..1, from `min_score` on.
+        these values in their metadata. Their score, 0..1, is `min_score` or more.
 
         Raises:
             DimensionMismatch: the vector is not of the product's model.
@@ -192,9 +192,9 @@ class MemorandaStorage:
             **self._selection(_filters(scope_prefix, categories, metadata_filter)),
         ).results
         scored = [
-            (_record(hit.memory), hit.similarity or 0.0)
+            (_record(hit.memory), hit.score)
             for hit in found
-            if _has(hit.memory, metadata_filter) and (hit.similarity or 0.0) >= min_score
+            if _has(hit.memory, metadata_filter) and hit.score >= min_score
         ]
         return scored[:limit]
 

@@ -22,7 +22,7 @@ from memoranda.store.core import Core
 from memoranda.store.ids import listed
 from memoranda.store.retrieval.candidates import Target
 from memoranda.store.retrieval.evidence import LOOKED_AT, Evidence, Result, evidence
-from memoranda.store.retrieval.fusion import falling, mmr
+from memoranda.store.retrieval.fusion import mmr
 from memoranda.store.retrieval.search import Found, ModelChanged, check
 from memoranda.store.rows import CHUNK, Record, searched_text
 from memoranda.store.usage import SEARCH, Cost
@@ -42,7 +42,7 @@ POOL = 50
 
 
 class Best(msgspec.Struct):
-    """A chunk among the best: its fused score in the search that ranks it best, its place in that ranking, and its
+    """A chunk among the best: its score in the search that ranks it best, its place in that ranking, and its
     similarity. `at` is the place of its row, None if that was not read."""
 
     score: float
@@ -217,7 +217,7 @@ class Searching:
                         _judged(row),
                         None,
                         self._core.recall.similarity(result, at),
-                        float(result.ranked.scores[result.places[at]]),
+                        result.relevance(at),
                         written=True,
                     )
                     for at, row in enumerate(result.rows[:LOOKED_AT])
@@ -229,21 +229,18 @@ class Searching:
         return self._passages(query, results), best
 
     def _passages(self, query: PassageQuery, results: Sequence[Found]) -> list[Passage]:
-        ranked = self._ranked(query, results)
-        shown = _shown(ranked)
-        read = [(best, score) for best, score in zip(ranked, shown, strict=True) if best.at is not None]
-        read = read[: query.limit]
-        places = self._places([best for best, _ in read])
-        hits = [(best, score, places[best.key]) for best, score in read if best.key in places]
-        parts = [self._part(query, best, place) for best, _, place in hits]
+        read = [best for best in self._ranked(query, results) if best.at is not None][: query.limit]
+        places = self._places(read)
+        hits = [(best, places[best.key]) for best in read if best.key in places]
+        parts = [self._part(query, best, place) for best, place in hits]
         return [
             self._passage(query, [hits[at] for at in group], merged([parts[at] for at in group]))
             for group in (neighbouring(parts) if query.merge else [[at] for at in range(len(parts))])
         ]
 
     def _ranked(self, query: PassageQuery, results: Sequence[Found]) -> list[Best]:
-        """Return the candidates of several searches, each with its best score; the first ones diversified if requested.
-        Shown scores depend on all candidates, so they do not depend on the limit."""
+        """Return the candidates of several searches, each with its best score; the first ones diversified if the query
+        asks for it: then the hit at a place takes the score that was there, so that scores still fall."""
         best_by_key: dict[tuple[str, int], Best] = {}
         for result in results:
             rows = {place: at for at, place in enumerate(result.places)}
@@ -266,8 +263,11 @@ class Searching:
             rows = self._core.store.db.read(_all("part_vectors", key), tenant)
             for seq, blob in rows:
                 vectors[at[tenant, seq]] = np.frombuffer(blob, dtype="<f4")
-        order = mmr(np.array([best.score for best in ranked]), vectors, len(ranked), diversity)
-        return [ranked[i] for i in order]
+        scores = [best.score for best in ranked]
+        order = mmr(np.array(scores), vectors, len(ranked), diversity)
+        return [
+            msgspec.structs.replace(ranked[i], score=score) for i, score in zip(order, scores, strict=True)
+        ]
 
     def _places(self, chunks: Sequence[Best]) -> dict[tuple[str, int], Place]:
         places: dict[tuple[str, int], Place] = {}
@@ -277,22 +277,22 @@ class Searching:
             places |= {(tenant, row[0]): Place(*row[1:]) for row in rows}
         return places
 
-    def _passage(self, query: PassageQuery, hits: Sequence[tuple[Best, float, Place]], part: Part) -> Passage:
+    def _passage(self, query: PassageQuery, hits: Sequence[tuple[Best, Place]], part: Part) -> Passage:
         """Return the passage of neighbouring hits, best first, whose text is `part`."""
-        best, score, place = hits[0]
+        best, place = hits[0]
         at = best.at
         assert at is not None
-        known = [hit.similarity for hit, _, _ in hits if hit.similarity is not None]
+        known = [hit.similarity for hit, _ in hits if hit.similarity is not None]
         return Passage(
             vector_store_id=place.store_id,
             file_id=place.file_id,
             filename=place.filename,
             attributes=msgspec.json.decode(place.attributes),
-            score=score,
+            score=round(best.score, 6),
             similarity=max(known, default=None),
             text=part.text,
             chunk_id=best.row.id,
-            chunk_ids=[hit.row.id for hit, _, _ in hits],
+            chunk_ids=[hit.row.id for hit, _ in hits],
             chunk_index=place.index,
             start=part.start,
             end=part.end,
@@ -358,18 +358,6 @@ def _all(name: str, params: Sequence[object]) -> Callable[[Connection], list[Row
 
 def _run(name: str, params: Sequence[object]) -> Callable[[Connection], int]:
     return lambda c: c.run(name, params)
-
-
-def _shown(ranked: Sequence[Best]) -> list[float]:
-    """Return the scores as shown: the best similarity from each rank on down, so that they never rise; without vector
-    search the fused scores. Results of a deeper search score no higher than the first hits, and do not raise theirs."""
-    if all(best.similarity is None for best in ranked):
-        return [round(min(1.0, best.score), 6) for best in ranked]
-    known = np.array([best.similarity or 0.0 for best in ranked])
-    count = sum(best.first for best in ranked)
-    first = falling(known[:count])
-    behind = np.minimum(falling(known[count:]), first[-1] if count else 1.0)
-    return [round(float(value), 6) for value in (*first, *behind)]
 
 
 def _judged(row: Record) -> str:

@@ -49,8 +49,8 @@ async def search(caller: Caller, asked: Search) -> SearchResult:
         caller.memories.search(asked.query, limit=LIMIT, hierarchy=caller.places or None, count_access=True),
         _passages(caller, asked.query),
     )
-    scored = [(hit.similarity or 0.0, _of_memory(caller, hit.memory)) for hit in memories.results]
-    scored += [(passage.similarity or 0.0, _of_file(caller, passage)) for passage in passages]
+    scored = [(hit.score, _of_memory(caller, hit.memory)) for hit in memories.results]
+    scored += [(passage.score, _of_file(caller, passage)) for passage in passages]
     unique = {hit.id: hit for _, hit in sorted(scored, key=lambda pair: -pair[0])}
     return SearchResult(results=list(unique.values())[:LIMIT])
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoranda.text.analysis import occurrences, wanted_by
+from memoranda.text.numbers import bare, ids_in
 from memoranda.text.sentences import QUESTION_MARKS, TERMINALS, is_question, spans
 from memoranda.text.terms import query_terms, terms, word_terms
 
@@ -34,11 +35,16 @@ _ASKS_WHEN = re.compile(
 
 def covered_terms(question: str, texts: Sequence[str]) -> tuple[NDArray[np.bool_], list[str]]:
     """Return which terms of a question each of the texts (n) contains, (n, m), and the m terms: in English without
-    stop words, in other languages as a keyword index has them."""
+    stop words, in other languages as a keyword index has them. An id, such as E09, is there however it is written."""
     wanted = wanted_by(question)
     if question.isascii() and len(wanted.languages) == 1:
         terms_in_order = query_terms(question)
-        return coverage(texts, terms_in_order), terms_in_order
+        covered = coverage(texts, terms_in_order)
+        ids = set(ids_in(question))
+        for column, term in enumerate(terms_in_order):
+            if term in ids:
+                covered[:, column] |= [term in bare(text) for text in texts]
+        return covered, terms_in_order
     terms_in_order = sorted(wanted.terms)
     at = {term: column for column, term in enumerate(terms_in_order)}
     covered = np.zeros((len(texts), len(at)), np.bool_)

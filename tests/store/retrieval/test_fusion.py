@@ -12,7 +12,6 @@ from memoranda.store.retrieval.fusion import (
     blended,
     boosted,
     decayed,
-    falling,
     fuse,
     min_max,
     mmr,
@@ -116,17 +115,6 @@ def test_mmr_is_the_greedy_choice(n: int, limit: int, diversity: float, seed: in
             assert marginal(pick, picks[:place]) == pytest.approx(best)
 
 
-def test_falling_by_hand() -> None:
-    assert falling(np.array([0.5, 0.9, np.nan, 0.3, np.nan])).tolist() == [0.9, 0.9, 0.3, 0.3, 0.0]
-    assert falling(np.empty(0)).tolist() == []
-
-
-@given(st.lists(finite, min_size=1))
-def test_falling_scores_are_the_least_that_fall(values: list[float]) -> None:
-    shown = falling(np.array(values)).tolist()
-    assert shown == [max(values[i:]) for i in range(len(values))]
-
-
 def test_unused_memories_fade_as_their_source_has_it() -> None:
     """`max(0, 1 - .5 / half life x days)`: half after one half-life, nothing after two; the future is now."""
     days = np.array([-5.0, 0.0, 9.0, 90.0, 180.0, 400.0])
@@ -150,7 +138,13 @@ def test_a_merged_list_by_hand() -> None:
 def test_reordering_moves_every_column_and_keeps_ties() -> None:
     ranked = fused({1: 0.9, 2: 0.8, 3: 0.1}, {2: 3.0})
     seqs = ranked.seqs.tolist()
-    turned = reordered(ranked, np.array([0.1, 0.5, 0.5]), np.array([[1.0], [2.0], [3.0]]), np.ones((3, 2)))
+    turned = reordered(
+        ranked,
+        np.array([0.1, 0.5, 0.5]),
+        np.array([0.1, 0.5, 0.5]),
+        np.array([[1.0], [2.0], [3.0]]),
+        np.ones((3, 2)),
+    )
     assert turned.seqs.tolist() == [seqs[1], seqs[2], seqs[0]]
     assert turned.scores.tolist() == [0.5, 0.5, 0.1]
     assert turned.added.tolist() == [[2.0], [3.0], [1.0]]

@@ -193,7 +193,7 @@ async def _shortened(product: Memoranda, stored: Written, question: Question, nu
 
 
 def _alone(hits: Sequence[Hit]) -> list[Hit]:
-    """Return some explained hits with the scores that they have if there is nothing else to search."""
+    """Return some explained hits with the probabilities that they have if there is nothing else to search."""
     added = [{} if hit.explanation is None else hit.explanation.added for hit in hits]
     presets = PRESETS if any("tokens" in parts for parts in added) else WITHOUT_TOKENS
     styles = [presets[(hit.explanation and hit.explanation.preset) or "plain"] for hit in hits]
@@ -206,8 +206,8 @@ def _alone(hits: Sequence[Hit]) -> list[Hit]:
         ]
     )
     behind = np.array([style.behind for style in styles]) * (sums - sums.max())
-    scores = np.where([bool(parts) for parts in added], scoring.logistic(sums + behind), 0.0)
-    return [replace(hit, score=float(score)) for hit, score in zip(hits, scores, strict=True)]
+    chances = scoring.logistic(sums + behind)
+    return [replace(hit, relevance=float(chance)) for hit, chance in zip(hits, chances, strict=True)]
 
 
 def _answers(stored: Written, question: Question, hit: Hit) -> bool:
@@ -218,7 +218,7 @@ def _case(
     question: Question, kind: str, hits: Sequence[Hit], found: bool, searched: int | None, short: int = 0
 ) -> Case:
     shown = [
-        Result(hit.memory.content, memory_speaker(hit.memory), hit.similarity, hit.score) for hit in hits
+        Result(hit.memory.content, memory_speaker(hit.memory), hit.similarity, hit.relevance) for hit in hits
     ]
     return Case(
         kind=kind,
@@ -295,28 +295,36 @@ def chance_error(probabilities: Floats) -> float:
     return float(np.mean([calibration_error(probabilities, right) for right in draws]))
 
 
-def fitted(asked: Sequence[Case]) -> Weights:
-    """Return the weights of evidence, each dataset and kind of question counting as often as it was asked.
+def fitted(datasets: Sequence[Sequence[Case]]) -> Weights:
+    """Return the weights of evidence; each dataset, and the short conversations of each, count the same.
 
     Raises:
         ValueError: all or none of the cases are found.
     """
+    groups = [
+        some
+        for cases in datasets
+        for short in (0, 1)
+        if (some := [one for one in cases if bool(one.short) == short])
+    ]
+    asked = [case for some in groups for case in some]
     right = np.array([float(case.found) for case in asked])
+    counts = np.concatenate([np.full(len(some), len(asked) / len(groups) / len(some)) for some in groups])
     if not len(right) or right.min() == right.max():
         raise ValueError("has no questions that are answered beside others that are not")
     x = np.array([[*case.features, 1.0] for case in asked])
-    *weights, intercept = newton(x, right, np.zeros(len(x)), np.array([*[PENALTY] * (x.shape[1] - 1), 0.0]))
+    *weights, intercept = newton(x, right, np.array([*[PENALTY] * (x.shape[1] - 1), 0.0]), counts)
     return Weights(*(round(float(weight), 3) for weight in (intercept, *weights)))
 
 
-def newton(x: Floats, right: Floats, offset: Floats, penalty: Floats) -> Floats:
-    """Return the logistic regression of `right` on the columns of `x`, beside the logits of `offset`, with a penalty
+def newton(x: Floats, right: Floats, penalty: Floats, counts: Floats) -> Floats:
+    """Return the logistic regression of `right` on the columns of `x`, each row counting so many times, with a penalty
     on the square of each weight: by Newton's method, in steps of at most 1."""
     weights = np.zeros(x.shape[1])
     for _ in range(200):
-        chances = 1.0 / (1.0 + np.exp(-(x @ weights + offset)))
-        slope = x.T @ (chances - right) + penalty * weights
-        curve = (x * (chances * (1.0 - chances))[:, None]).T @ x + np.diag(penalty)
+        chances = 1.0 / (1.0 + np.exp(-(x @ weights)))
+        slope = x.T @ (counts * (chances - right)) + penalty * weights
+        curve = (x * (counts * chances * (1.0 - chances))[:, None]).T @ x + np.diag(penalty)
         step = np.linalg.solve(curve, slope)
         weights -= step * min(1.0, 1.0 / max(float(np.abs(step).max()), 1e-9))
     return weights

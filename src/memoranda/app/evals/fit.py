@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from memoranda.app.evals.abstention import newton
 from memoranda.app.evals.dataset import Dataset, Question
+from memoranda.app.evals.fit_sets import bundled, excerpts, unanswered
 from memoranda.app.evals.run import Answer, Progress, Written
 from memoranda.app.memoranda import Memoranda
 from memoranda.clock import now_micros
@@ -45,15 +47,34 @@ class Example(msgspec.Struct, frozen=True):
     searched: int | None = None
 
 
+class Part(msgspec.Struct, frozen=True):
+    """Questions that the probabilities are fitted on, and how much all of them count together, beside 1 for those of
+    the dataset itself. Nothing answers those of other categories than `overall`."""
+
+    weight: float
+    examples: list[Example]
+    overall: frozenset[str] | None = None
+
+
+def parts_of(dataset: Dataset, style: str) -> list[tuple[float, Dataset]]:
+    """Return what weights of a style are fitted on, and how much each part counts: the dataset, the bundled ones,
+    excerpts of all, and questions that nothing answers there."""
+    parts = []
+    for whole in (dataset, *(one for one in bundled(style) if one.name != dataset.name)):
+        short = excerpts(whole)
+        parts += [(1.0, whole), (0.5, short), (0.25, unanswered(short)), (0.25, unanswered(whole))]
+    return [(weight, part) for weight, part in parts if part.questions]
+
+
 async def examples(
-    product: Memoranda, stored: Written, dataset: Dataset, style: str, progress: Progress
+    product: Memoranda, stored: Written, questions: Sequence[Question], style: str, progress: Progress
 ) -> list[Example]:
     """Return every question with its candidates."""
     core, subject = product.core, Subject()
     bare = Weights(style, 0.0, dict.fromkeys(FEATURES, 1.0))
     how = How(rerank=style, recency="off", styles=dict.fromkeys(PRESETS, bare))
     results: list[Example] = []
-    for number, question in enumerate(dataset.questions, start=1):
+    for number, question in enumerate(questions, start=1):
         query = Query(query=question.text, scopes=question.scopes)
         where = all_of(scopes_filter(query.scopes, subject), selection_filter(query, subject, now_micros()))
         embedded, _ = await core.ledger.questions(core.embedder, [query.query], subject.tenant_id)
@@ -67,7 +88,7 @@ async def examples(
         right = np.array([float(any(key in question.grades for key in some)) for some in keys])
         columns = [PARTS.index(name) for name in FEATURES]
         results.append(Example(question, keys, ranked.added[:, columns], right, come.searched))
-        progress("looking", number, len(dataset.questions))
+        progress("looking", number, len(questions))
     return results
 
 
@@ -77,10 +98,12 @@ def _keys(store: Store, seqs: list[int], stored: Written) -> list[list[str]]:
     return [stored.keys[rows[seq].id] if seq in rows else [] for seq in seqs]
 
 
-def fitted(style: str, asked: Sequence[Example], overall: frozenset[str] | None) -> Weights:
+def fitted(
+    style: str, asked: Sequence[Example], overall: frozenset[str] | None, more: Sequence[Part] = ()
+) -> Weights:
     """Return weights under which the right candidates are likely, each question being a choice among its candidates
     (conditional logit, McFadden 1974), with a penalty on their squares; scaled so that the sums are logits of the
-    probability that a candidate answers. `few` is that of the preset: it needs conversations of several sizes.
+    probability that a candidate answers, in these questions and in `more`.
 
     Raises:
         ValueError: no question has both a right and a wrong candidate.
@@ -101,39 +124,40 @@ def fitted(style: str, asked: Sequence[Example], overall: frozenset[str] | None)
         [example.right for example in used],
         shares,
     )
-    return _calibrated(style, asked, overall, order / scale)
+    return _calibrated(style, [Part(1.0, list(asked), overall), *more], order / scale)
 
 
-def _calibrated(
-    style: str, asked: Sequence[Example], overall: frozenset[str] | None, order: Floats
-) -> Weights:
+def _calibrated(style: str, parts: Sequence[Part], order: Floats) -> Weights:
     """Return the weights of a style that ranks by `order` (len(FEATURES),), as logits of probabilities."""
-    few = PRESETS[style].few
-    columns, right, offsets, features = [], [], [], []
-    for example in asked:
-        sums = example.features @ order
-        first = np.argsort(-sums, kind="stable")[:FIRST]
-        columns.append(np.column_stack([sums, sums - sums.max(initial=0.0)])[first])
-        answers = overall is None or example.question.category in overall
-        right.append(example.right[first] * answers)
-        offsets.append(np.full(len(first), few * fewness(example.searched)))
-        features.append(example.features[first])
-    x = np.concatenate(columns)
+    columns, right, counts, features = [], [], [], []
+    for part in parts:
+        for example in part.examples:
+            sums = example.features @ order
+            first = np.argsort(-sums, kind="stable")[:FIRST]
+            few = np.full(len(first), fewness(example.searched))
+            columns.append(np.column_stack([sums[first], sums[first] - sums.max(initial=-np.inf), few]))
+            answers = part.overall is None or example.question.category in part.overall
+            right.append(example.right[first] * answers)
+            counts.append(np.full(len(first), part.weight * len(parts[0].examples) / len(part.examples)))
+            features.append(example.features[first])
+    x, y, count = np.concatenate(columns), np.concatenate(right), np.concatenate(counts)
     means, deviations = x.mean(axis=0), np.maximum(x.std(axis=0), 1e-9)
     scaled = np.column_stack([(x - means) / deviations, np.ones(len(x))])
-    *slopes, constant = newton(
-        scaled, np.concatenate(right), np.concatenate(offsets), np.array([SLIGHT, SLIGHT, 0.0])
-    )
-    slope, behind = np.array(slopes) / deviations
+    penalty = np.array([SLIGHT] * 3 + [0.0])
+    *slopes, constant = newton(scaled, y, penalty, count)
+    if slopes[-1] < 0:  # of fewer texts none is less likely
+        scaled[:, 2] = 0.0
+        *slopes, constant = newton(scaled, y, penalty, count)
+    slope, behind, few_texts = np.array(slopes) / deviations
     if slope <= 0:
         raise ValueError("the candidates' features say nothing here: the labels do not go with these texts")
     typical = np.concatenate(features).mean(axis=0)
     return Weights(
         style,
-        round(float(constant - means @ [slope, behind]), 3),
+        round(float(constant - means @ [slope, behind, few_texts]), 3),
         {name: round(float(value), 3) for name, value in zip(FEATURES, slope * order, strict=True) if value},
         {name: round(float(value), 3) for name, value in zip(FEATURES, typical, strict=True) if value},
-        few,
+        round(float(few_texts), 3),
         round(float(behind / slope), 3),
     )
 
@@ -181,9 +205,13 @@ def ranked(example: Example, weights: Weights, limit: int) -> Answer:
 
 
 def left_out(
-    style: str, asked: Sequence[Example], overall: frozenset[str] | None, limit: int
+    style: str,
+    asked: Sequence[Example],
+    overall: frozenset[str] | None,
+    limit: int,
+    more: Sequence[Part] = (),
 ) -> list[Answer]:
-    """Return every question answered with weights fitted on the other conversations.
+    """Return every question answered with weights fitted on the other conversations, and on `more` of others.
 
     Raises:
         ValueError: there is only one conversation, or nothing to learn from in the others.
@@ -191,10 +219,13 @@ def left_out(
     groups = sorted({example.question.group for example in asked})
     if len(groups) < 2:
         raise ValueError("has one conversation; weights are tried on others than they are fitted on")
-    weights = {
-        group: fitted(style, [example for example in asked if example.question.group != group], overall)
-        for group in groups
-    }
+    weights = {}
+    for group in groups:
+        own, *others = [
+            replace(part, examples=[one for one in part.examples if one.question.group != group])
+            for part in (Part(1.0, list(asked)), *more)
+        ]
+        weights[group] = fitted(style, own.examples, overall, [part for part in others if part.examples])
     return [ranked(example, weights[example.question.group], limit) for example in asked]
 
 

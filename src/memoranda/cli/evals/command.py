@@ -135,15 +135,25 @@ def fit_command(
 async def _fit(
     dataset: Dataset, style: str, depth: int, embedder: str | None, data: str, progress: Progress
 ) -> tuple[Written, list[Run], Weights]:
-    async with written(dataset, embedder=embedder, data=data, progress=progress) as (product, stored):
-        asked = await fit.examples(product, stored, dataset, style, progress)
+    parts = fit.parts_of(dataset, style)
+    memories = {key: memory for _, part in parts for key, memory in part.memories.items()}
+    everything = replace(dataset, memories=memories)
+    async with written(everything, embedder=embedder, data=data, progress=progress) as (product, stored):
+        first, *others = [
+            fit.Part(
+                weight,
+                await fit.examples(product, stored, part.questions, style, progress),
+                part.overall,
+            )
+            for weight, part in parts
+        ]
     try:
-        answers = fit.left_out(style, asked, dataset.overall, depth)
-        weights = fit.fitted(style, asked, dataset.overall)
+        answers = fit.left_out(style, first.examples, dataset.overall, depth, others)
+        weights = fit.fitted(style, first.examples, dataset.overall, others)
     except ValueError as exc:
         raise InvalidInput(dataset.name, str(exc)) from exc
     base = Weights("similarity", 0.0, {"similarity": 1.0})
-    similar = [fit.ranked(example, base, depth) for example in asked]
+    similar = [fit.ranked(example, base, depth) for example in first.examples]
     runs = [
         Run(Asking(limit=depth, name="similarity alone"), similar, None),
         Run(Asking(limit=depth, name="left out"), answers, None),

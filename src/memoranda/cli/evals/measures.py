@@ -80,7 +80,7 @@ def abstention_command(
     datasets = [any_dataset(path) for path in paths or ()]
     if with_bundled or not datasets:
         datasets.append(abstention.bundled())
-    reports, every = [], list[abstention.Case]()
+    reports, every = [], list[list[abstention.Case]]()
     for dataset in datasets:
         asked = abstention.spread(limited(dataset, None), limit)
         place = data if data == ":memory:" else str(Path(data) / dataset.name)
@@ -89,7 +89,7 @@ def abstention_command(
                 abstention.cases(asked, embedder=embedder, data=place, progress=progress)
             )
         reports.append(abstention.report(dataset.name, model, answered))
-        every += answered
+        every.append(answered)
     weights = _fitted_evidence(every) if fit_weights else None
     if json:
         typer.echo(msgspec.json.encode({"datasets": reports, "weights": weights}).decode())
@@ -99,7 +99,7 @@ def abstention_command(
         typer.echo(msgspec.json.encode(weights).decode())
 
 
-def _fitted_evidence(every: Sequence[abstention.Case]) -> dict[str, float]:
+def _fitted_evidence(every: Sequence[Sequence[abstention.Case]]) -> dict[str, float]:
     try:
         return abstention.fitted(every)._asdict()
     except ValueError as exc:

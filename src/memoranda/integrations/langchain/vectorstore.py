@@ -134,9 +134,9 @@ class MemorandaVectorStore(VectorStore):
     def _similarity_search_with_relevance_scores(
         self, query: str, k: int = 4, filter: Filter | None = None, **kwargs: Any
     ) -> list[tuple[Document, float]]:
-        """The `k` best documents with their calibrated similarity, 0..1, which means the same across searches."""
+        """The `k` best documents with their scores, 0..1, which mean the same across searches."""
         _refuse(kwargs)
-        return [(_document(hit.memory), hit.similarity or 0.0) for hit in self._hits(query, k, filter)]
+        return [(_document(hit.memory), hit.score) for hit in self._hits(query, k, filter)]
 
     def similarity_search_by_vector(
         self, embedding: list[float], k: int = 4, filter: Filter | None = None, **kwargs: Any

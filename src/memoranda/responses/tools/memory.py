@@ -301,7 +301,7 @@ def _source(hit: Hit) -> Source:
         title=title,
         kind="memory",
         id=memory.id,
-        score=hit.score if hit.similarity is None else hit.similarity,
+        score=hit.score,
         form=form_of(memory),
     )
 

@@ -29,7 +29,6 @@ WORDS = 2 / 3
 """The share of a question's words from which a text is not left out for its similarity."""
 LOOKED_AT = 10
 """The first results, from which evidence is estimated."""
-FIRST = 3
 WITHOUT_ID, WITHOUT_LONG_ID = 0.5, 0.1
 """The most probable answer to a question about a thing with a number, such as an error code, in results without it; the
 second if the number has four digits or more, as that of an order."""
@@ -42,27 +41,29 @@ NONE, STRONG = 0.25, 0.6
 class Features(NamedTuple):
     """Features of the results of a search, see `features`."""
 
-    answers: float
+    best: float
     coverage: float
-    others: float
+    other: float
 
 
 class Weights(NamedTuple):
     """The weights of the features in a logistic regression."""
 
     intercept: float
-    answers: float
+    best: float
     coverage: float
-    others: float
+    other: float
 
     def logit(self, of: Features) -> float:
         """Return the logit of the probability."""
         return self.intercept + sum(weight * value for weight, value in zip(self[1:], of, strict=True))
 
 
-FITTED = Weights(intercept=0.0, answers=0.95, coverage=2.0, others=-0.5)
-"""Between the fits to people, assistants, other memories and documents (`memoranda eval abstention --fit`), see
+FITTED = Weights(intercept=-0.718, best=0.599, coverage=1.979, other=-0.572)
+"""Fitted by `memoranda eval abstention --bundled --fit` on people, the bundled sets and documents, see
 docs/evaluation.md."""
+LEAST, MOST = 0.005, 0.9999
+"""The bounds of the probabilities in `Features.best`: outside, all are alike."""
 
 
 class Evidence(NamedTuple):
@@ -73,13 +74,13 @@ class Evidence(NamedTuple):
 
 
 class Result(msgspec.Struct, frozen=True):
-    """A result as evidence: its text, who said it, its calibrated similarity and its score (None: not known). `written`
-    if it is of a document."""
+    """A result as evidence: its text, who said it, its calibrated similarity, and the probability that it is relevant
+    (None: not known). `written` if it is of a document."""
 
     text: str
     speaker: str | None
     similarity: float | None
-    score: float | None = None
+    relevance: float | None = None
     written: bool = False
 
 
@@ -105,8 +106,8 @@ def evidence(question: str, results: Sequence[Result], searched: int | None = No
     """Return how likely the answer is among the results, which come best first, of so many texts (None: not known, or
     many).
 
-    A logistic regression on their scores, which are probabilities, and on two features of all of them; it reads no
-    answer and asks no model.
+    A logistic regression on the greatest probabilities that one is relevant, and on two features of all of them; it
+    reads no answer and asks no model. What a caller prefers (scopes, kinds, what is new or in use) does not count.
     """
     if all(only_asks(result.text) for result in results[:LOOKED_AT]):
         return Evidence("none", 0.0)
@@ -129,7 +130,7 @@ def _missing_ids(question: str, results: Sequence[Result]) -> list[str]:
 def with_evidence(result: SearchResult, question: str) -> SearchResult:
     """Return a search's result with its evidence."""
     shown = [
-        Result(hit.memory.content, memory_speaker(hit.memory), hit.similarity, hit.score)
+        Result(hit.memory.content, memory_speaker(hit.memory), hit.similarity, hit.relevance)
         for hit in result.results[:LOOKED_AT]
     ]
     level, probability = evidence(question, shown, result.searched)
@@ -156,25 +157,25 @@ def _of_others(question: str, results: Sequence[Result]) -> NDArray[np.bool_]:
 def features(question: str, results: Sequence[Result], searched: int | None = None) -> Features:
     """Return the features of the first ten results, at least one, without those that only ask: they answer nothing.
 
-    `answers` is the logit of the probability that one of them is relevant, as if each were so independently of the
-    others, and `coverage` the greatest share of the question's terms in one text; if the question names some of the
-    speakers, both are those of their texts alone. `others` is the share of the first three results by speakers that the
-    question does not name. Results without a score are scored by their texts.
+    `best` is the logit of the probability that one of the two most relevant is, as if each were so independently of
+    the other, and `coverage` the greatest share of the question's terms in one text; if the question names some of the
+    speakers, both are those of their texts alone. `other` is 1 if the first one is by a speaker that the question does
+    not name. Results without a probability get one by their texts.
     """
     shown = [result for result in results[:LOOKED_AT] if not only_asks(result.text)] or results[:1]
     texts, said_by = [result.text for result in shown], [result.speaker for result in shown]
     covered = term_coverage(normalise(question), texts, said_by)
     other = _of_others(question, shown)
-    scores = np.array([math.nan if one.score is None else one.score for one in shown], np.float64)
-    if np.isnan(scores).any():
+    chances = np.array([math.nan if one.relevance is None else one.relevance for one in shown], np.float64)
+    if np.isnan(chances).any():
         similar = np.array([math.nan if one.similarity is None else one.similarity for one in shown])
         written = "documents" if all(result.written for result in shown) else "plain"
         weights = WITHOUT_TOKENS["people" if style_of(said_by) == "people" else written]
         estimates = scored_texts(weights, similar, covered, searched)
-        scores = np.where(np.isnan(scores), estimates, scores)
-    missed = float(np.prod(1.0 - np.clip(scores[~other], 0.0, 1.0)))
+        chances = np.where(np.isnan(chances), estimates, chances)
+    missed = 1.0 - np.clip(np.sort(chances[~other])[-2:], LEAST, MOST)
     return Features(
-        answers=float(logits(np.array(1.0 - missed))),
+        best=float(logits(np.clip(1.0 - missed.prod(), LEAST, MOST))),
         coverage=float(covered[~other].max(initial=0.0)),
-        others=float(other[:FIRST].mean()),
+        other=float(other[0]),
     )

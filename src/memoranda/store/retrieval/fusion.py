@@ -16,12 +16,13 @@ class Ranking(msgspec.Struct, frozen=True):
     """Candidates, best first, with the parts of each score; every array is (n,).
 
     A part that a candidate does not have is NaN. `rank_before` is the 1-based rank without scope weights. `fused` is
-    the score of the fusion; `added` (n, a) and `factors` (n, f) are the terms and factors by which a second stage
-    computed `scores` from it, and have no columns without a second stage.
+    the score of the fusion, `relevance` the probability of being relevant, which is the logistic function of the sum of
+    `added` (n, a); `factors` (n, f) make `scores` of it. Without a second stage these have no columns.
     """
 
     seqs: Ids
     scores: Floats
+    relevance: Floats
     fused: Floats
     cosines: Floats
     bm25: Floats
@@ -87,6 +88,7 @@ def fuse(
     return Ranking(
         seqs=seqs[order],
         scores=(plain * weights)[order],
+        relevance=np.full(len(seqs), np.nan),
         fused=(plain * weights)[order],
         cosines=cosines[order],
         bm25=bm25[order],
@@ -99,27 +101,21 @@ def fuse(
     )
 
 
-def reordered(ranked: Ranking, scores: Floats, added: Floats, factors: Floats) -> Ranking:
-    """The same candidates by descending new scores (n,), given in the present order; ties stay as they were."""
+def reordered(ranked: Ranking, scores: Floats, relevance: Floats, added: Floats, factors: Floats) -> Ranking:
+    """The same candidates by descending new scores (n,), given in the present order; ties stay as they were. No score
+    is shown as more than 1."""
     order = np.argsort(-scores, kind="stable")
     columns = {name: getattr(ranked, name)[order] for name in Ranking.__struct_fields__}
-    return Ranking(**columns | {"scores": scores[order], "added": added[order], "factors": factors[order]})
+    new = {"scores": np.minimum(scores, 1.0), "relevance": relevance, "added": added, "factors": factors}
+    return Ranking(**columns | {name: values[order] for name, values in new.items()})
 
 
 def followed_by(first: Ranking, rest: Ranking) -> Ranking:
-    """`first`, and behind it what only `rest` has, in its order. The scope weights and scores of these are scaled so
-    that none is above the lowest of `first`."""
+    """`first`, and behind it what only `rest` has, in its order, with no score above the lowest of `first`."""
     rest = rest.where(~np.isin(rest.seqs, first.seqs))
-    top = float(rest.scores.max(initial=0.0))
-    scale = (float(first.scores.min()) if len(first) else 1.0) / max(1.0, top)
-    count = len(rest)
     behind = {
-        "scores": rest.scores * scale,
-        "fused": rest.fused * scale,
-        "scope_weights": rest.scope_weights * scale,
-        "rank_before": np.arange(len(first) + 1, len(first) + count + 1),
-        "added": np.zeros((count, first.added.shape[1])),
-        "factors": np.ones((count, first.factors.shape[1])),
+        "scores": np.minimum(rest.scores, first.scores.min(initial=1.0)),
+        "rank_before": np.arange(len(first) + 1, len(first) + len(rest) + 1),
     }
     return Ranking(
         **{
@@ -201,12 +197,3 @@ def mmr(scores: Floats, vectors: NDArray[np.floating], limit: int, diversity: fl
         marginal = (1.0 - diversity) * scores - diversity * nearest
         picks[place] = np.argmax(np.where(left, marginal, -np.inf))
     return picks
-
-
-def falling(similarities: Floats) -> Floats:
-    """Scores to show that fall from hit to hit, whatever ordered the hits: each is the greatest similarity from its
-    rank on down. `similarities` (n,) are in the order of the hits; a hit without one is NaN and takes the next one's,
-    or 0 where none follows."""
-    known = np.where(np.isnan(similarities), -np.inf, similarities)
-    suffix: Floats = np.maximum.accumulate(known[::-1])[::-1]
-    return np.where(np.isneginf(suffix), 0.0, suffix)

@@ -18,6 +18,7 @@ from memoranda.store.retrieval.scoring import FEATURES, MANY, expected
 from memoranda.store.rows import attributes, fetch, speaker_of, zone_of
 from memoranda.text.cover import asks, asks_when, covered_terms, rarity, timely
 from memoranda.text.json import compact_json
+from memoranda.text.numbers import bare, ids_in
 from memoranda.text.questions import normalise
 from memoranda.text.terms import query_terms, word_terms
 from memoranda.text.when import closeness, times
@@ -135,6 +136,9 @@ def features(
     similar = np.where(np.isnan(similar), expected(columns["coverage"]), similar)
     columns["similarity"] = similar
     columns["length"] = np.log([2.0 + min(100, row.content.count(" ")) for row in rows])
+    if ids := ids_in(question):
+        texts = [bare(row.content) for row in rows]
+        columns["lacks"] = np.array([sum(id_ not in text for id_ in ids) / len(ids) for text in texts])
     asking = {row.seq: asks(row.content) for row in rows}
     columns["asks"] = np.fromiter(asking.values(), np.float64)
     at = [place for place, row in enumerate(rows) if row.kind == "message"]

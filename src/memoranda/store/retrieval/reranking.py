@@ -118,10 +118,6 @@ class _Rows(msgspec.Struct):
         """The places of the rows that are not removed."""
         return [i for i, row in enumerate(self.rows) if row is not None]
 
-    def messages(self) -> list[int]:
-        """The places of messages."""
-        return [i for i, row in enumerate(self.rows) if row is not None and row.kind == "message"]
-
 
 class Asked(msgspec.Struct, frozen=True):
     """A question to a tenant's rows that pass one of `targets`; ages and times are relative to `now`. `embedding` is
@@ -161,35 +157,38 @@ def rescored(db: Database, asked: Asked, ranked: Ranking, how: How) -> tuple[Ran
     looked = _looked(db, asked, ranked.seqs[:DEPTH].tolist(), how)
     if how.rerank == "sessions":
         plain = ranked.fused / np.where(ranked.scope_weights > 0, ranked.scope_weights, 1.0)
-        scores, added, penalties = _merged(asked.question, asked.now, plain, looked)
+        scores, added, kinds = _merged(asked.question, asked.now, plain, looked)
         stage, sums = Stage("sessions", ("base", "recency", "overlap"), ("kind",)), scores
+        relevance, factors = np.full(len(ranked), np.nan), [kinds]
+        scores = scores * kinds
     else:
         sums, added, preset = _summed(asked, ranked, looked, how)
         stage = Stage(preset, PARTS)
-        scores, penalties = logistic(sums), np.empty((len(ranked), 0))
-    aged = _aged(asked.now, len(ranked), looked, how)
-    if aged is not None:
+        scores, factors = logistic(sums), []
+        relevance = scores
+    if how.recency != "off":
         stage = replace(stage, factors=(*stage.factors, how.recency))
-        penalties = np.column_stack([penalties, aged])
-    scores = scores * penalties.prod(axis=1) * ranked.scope_weights
+        factors.append(_aged(asked.now, len(ranked), looked, how))
+        scores = scores * factors[-1]
+    scores = scores * ranked.scope_weights
     if how.styled:
-        newer = _superseding(db, asked, looked, scores, sums)
-        if newer is not None:
-            stage = replace(stage, factors=(*stage.factors, "newer"))
-            penalties = np.column_stack([penalties, newer])
-            scores = scores * newer
-    return reordered(ranked, scores / max(1.0, float(scores.max())), added, penalties), stage
+        stage = replace(stage, factors=(*stage.factors, "newer"))
+        factors.append(_superseding(db, asked, looked, scores, sums))
+        scores = scores * factors[-1]
+    columns = np.column_stack(factors) if factors else np.empty((len(ranked), 0))
+    return reordered(ranked, scores, relevance, added, columns), stage
 
 
-def _superseding(db: Database, asked: Asked, looked: _Rows, scores: Floats, sums: Floats) -> Floats | None:
-    """Return the factors (n,) by which memories that supersede others rise from their scores, which are of these sums;
-    None if none does."""
+def _superseding(db: Database, asked: Asked, looked: _Rows, scores: Floats, sums: Floats) -> Floats:
+    """Return the factors (n,) by which memories that supersede others rise from their scores, which are of these
+    sums."""
+    factors = np.ones(len(scores))
     if asked.embedding is None or asked.calibration.center is None:
-        return None
+        return factors
     first = np.argsort(-scores[: len(looked.rows)], kind="stable")[: superseding.DEPTH]
     rows = [looked.rows[i] for i in first]
     if sum(row is not None for row in rows) < 2:
-        return None
+        return factors
     key = [asked.tenant, asked.space, compact_json([row.seq for row in rows if row is not None])]
     stored = db.read(lambda c: c.all("part_vectors", key), asked.tenant, late=True)
     vectors = {seq: windows[0] for seq, windows in asked.fresh.items()}
@@ -199,9 +198,6 @@ def _superseding(db: Database, asked: Asked, looked: _Rows, scores: Floats, sums
         asked.question, asked.embedding.vector, rows, vectors, placed, asked.calibration
     )
     risen = superseding.lifted(scores[first], found)
-    if (risen == scores[first]).all():
-        return None
-    factors = np.ones(len(scores))
     factors[first] = np.where(scores[first] > 0, risen / np.maximum(scores[first], 1e-12), 1.0)
     return factors
 
@@ -297,7 +293,7 @@ def _merged(question: str, now: datetime, plain: Floats, looked: _Rows) -> tuple
     overlap[: len(texts)] = covered @ rarity(covered)
     ages[: len(texts)] = [(micros(now) - row.occurred_at) / HOUR if row else np.inf for row in looked.rows]
     added = blended(plain, ages, overlap)
-    kinds = np.ones((len(plain), 1))
+    kinds = np.ones(len(plain))
     retrieved = [row for row in looked.rows[:COVERING] if row is not None and row.kind == "session_summary"]
     for i, row in enumerate(looked.rows):
         if row is None:
@@ -331,19 +327,15 @@ def _covers(summary: Candidate, message: Candidate) -> bool:
     return micros(window.started_at) <= message.occurred_at <= micros(window.ended_at)
 
 
-def _aged(now: datetime, n: int, looked: _Rows, how: How) -> Floats | None:
-    """Return the factors (n,) of memories by time and importance; None if no factor applies."""
+def _aged(now: datetime, n: int, looked: _Rows, how: How) -> Floats:
+    """Return the factors (n,) of memories by time and importance."""
     factors, at = np.ones(n), micros(now)
     if how.recency == "decay":
         facts = [(i, row) for i, row in enumerate(looked.rows) if row is not None and row.kind == "fact"]
-        if not facts:
-            return None
         unused = [(at - max(row.last_accessed_at or 0, row.created_at)) / DAY for _, row in facts]
         factors[[i for i, _ in facts]] = decayed(np.array(unused), how.half_life_days)
         return factors
     there = [(i, row) for i, row in enumerate(looked.rows) if row is not None]
-    if how.recency == "off" or not there:
-        return None
     importance = np.array([float(row.importance) for _, row in there])
     ages = np.array([(at - row.occurred_at) / DAY for _, row in there])
     factors[[i for i, _ in there]] = boosted(importance, ages)

@@ -29,8 +29,10 @@ FEATURES = (
     "dated",
     "when",
     "author",
+    "lacks",
 )
-"""The columns of a feature matrix; those from `around` on, except `length` and `asks`, are 0 for what is no message:
+"""The columns of a feature matrix; those from `around` to `author`, except `length` and `asks`, are 0 for what is no
+message:
 
 | feature | range | what it is |
 |---|---|---|
@@ -46,6 +48,7 @@ FEATURES = (
 | dated | 0, 1 | it has a word of time in it, and the question asks when |
 | when | 0..1 | how near it was said to a time that the question names |
 | author | 0, 1 | it was said by the user of an assistant; by the assistant, where the question asks it what it said |
+| lacks | 0..1 | share of the ids in the question, such as E09 (`numbers.ids_in`), that are not in it |
 """
 SIMILARITY, TOKENS, COVERAGE = (FEATURES.index(name) for name in ("similarity", "tokens", "coverage"))
 INTERCEPT, FEW, BEHIND = "intercept", "few", "behind"

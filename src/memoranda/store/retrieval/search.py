@@ -40,7 +40,6 @@ from memoranda.types import MAX_LIMIT, Explanation, Highlight, Hit, Query, Searc
 
 log = logging.getLogger("memoranda.search")
 SNIPPET = 240
-BELOW = "below the candidates that were scored"
 BESIDE = 10
 """The best candidates of vector search, and of keyword search, whose neighbours are candidates as well."""
 NEIGHBOURLY = ("auto", "people", "assistant")
@@ -80,6 +79,11 @@ class Found(msgspec.Struct):
     covered: bool = True
     rows: list[Record] = msgspec.field(default_factory=list)
     places: list[int] = msgspec.field(default_factory=list)
+
+    def relevance(self, at: int) -> float | None:
+        """Return the probability that result row `at` is relevant; None where hits are scored otherwise."""
+        value = float(self.ranked.relevance[self.places[at]])
+        return None if value != value else round(value, 6)
 
     @property
     def degraded(self) -> list[str]:
@@ -186,7 +190,8 @@ class Recall:
         first = len(ranked)
         if query.limit > first and depth < MAX_LIMIT and candidates.goes_on(floor):
             candidates = self._gather(tenant, query, vector, targets, live, fresh, MAX_LIMIT)
-            ranked = followed_by(ranked, _above(self._fused(candidates, sides), floor))
+            deeper, _ = rescored(self.store.db, asked, self._fused(candidates, sides), how)
+            ranked = followed_by(ranked, _above(deeper, floor))
         candidates.degraded.update(late)
         searched = None if "index" in late else searched
         if not covered:
@@ -415,6 +420,7 @@ class Recall:
         return Hit(
             memory=to_memory(row),
             score=round(float(found.ranked.scores[found.places[at]]), 6),
+            relevance=found.relevance(at),
             similarity=self.similarity(found, at),
             highlights=[] if terms is None else self._highlights(found, row, terms),
             explanation=self.explain(found, at) if explain else None,
@@ -484,12 +490,10 @@ def _passes(row: Record, targets: Sequence[Target]) -> bool:
 
 
 def _explain(found: Found, i: int, similarity: float | None, rank: int) -> Explanation:
-    ranked, behind = found.ranked, i >= found.first
-    scope_weight, stage = float(ranked.scope_weights[i]), found.stage
-    added, factors = dict[str, float](), dict[str, float]()
-    if not behind:
-        added = {name: float(part) for name, part in zip(stage.added, ranked.added[i], strict=True) if part}
-        factors = {name: float(part) for name, part in zip(stage.factors, ranked.factors[i], strict=True)}
+    ranked, stage = found.ranked, found.stage
+    scope_weight = float(ranked.scope_weights[i])
+    added = {name: float(part) for name, part in zip(stage.added, ranked.added[i], strict=True) if part}
+    factors = {name: float(part) for name, part in zip(stage.factors, ranked.factors[i], strict=True)}
     return Explanation(
         cosine=_number(ranked.cosines[i]),
         similarity=similarity,
@@ -507,7 +511,7 @@ def _explain(found: Found, i: int, similarity: float | None, rank: int) -> Expla
         factors=factors,
         rank_before=int(ranked.rank_before[i]),
         rank_after=rank,
-        formula=BELOW if behind else stage.formula(scope_weight, added, factors),
+        formula=stage.formula(scope_weight, added, factors),
     )
 
 
