@@ -421,11 +421,11 @@ class Explanation(msgspec.Struct, kw_only=True):
 
 
 class Hit(msgspec.Struct, kw_only=True):
-    """A memory found. `relevance` is the probability that it is relevant to the question, 0..1; None where hits are
-    scored otherwise (`rerank="sessions"`). `score`, by which hits are ordered, is that times what the search prefers
-    (weights of scopes, what is in use, what is newer), 1 at most. `similarity` is the calibrated dense similarity,
-    0..1; None when the dense side did not answer. `highlights` and `explanation` are there if the query asks for
-    them."""
+    """A memory found. `relevance` is the probability that it is relevant to the question, 0..1; None where that is not
+    known: with a model whose similarities are not measured, and with `rerank="sessions"`. `score`, by which hits are
+    ordered, is that times what the search prefers (weights of scopes, what is in use, what is newer), 1 at most.
+    `similarity` is the calibrated dense similarity, 0..1; None when the dense side did not answer. `highlights` and
+    `explanation` are there if the query asks for them."""
 
     memory: Memory
     score: float

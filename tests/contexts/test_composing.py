@@ -16,10 +16,11 @@ from memoranda.contexts.composing import composed
 from memoranda.contexts.finding import Found
 from memoranda.contexts.neighbours import Window
 from memoranda.knowledge.values import Passage
-from memoranda.store.retrieval.evidence import Result, evidence
+from memoranda.store.retrieval.evidence import RELATED, Result, evidence
 from memoranda.text import prompts, tokens
 from memoranda.text.highlights import is_boundary
 from memoranda.text.instructions import TAG
+from memoranda.text.terms import query_terms, terms
 from memoranda.types import Hit, Memory
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -33,17 +34,28 @@ SCORES = st.sampled_from([0.1, 0.4, 0.9])
 
 
 def hit(id: str, content: str, similarity: float, **fields: Any) -> Hit:
-    """A hit whose score, a probability, falls faster than its similarity."""
+    """A hit whose score falls faster than its similarity; it is about something else unless it has a term of the
+    question or is similar to it."""
     memory = Memory(
         id=id, content=content, content_hash="", occurred_at=NOON, created_at=NOON, updated_at=NOON, **fields
     )
-    return Hit(memory=memory, score=similarity**4, similarity=similarity, relevance=similarity**4)
+    score = similarity**4
+    return Hit(
+        memory=memory, score=score, similarity=similarity, relevance=likely(content, similarity, score)
+    )
 
 
-def passage(id: str, text: str, score: float) -> Passage:
+def likely(text: str, similarity: float, score: float) -> float:
+    about = similarity >= 0.5 or set(query_terms(QUESTION)) & set(terms(text))
+    return max(score, RELATED) if about else min(score, RELATED / 2)
+
+
+def passage(id: str, text: str, score: float, filename: str = "a.txt") -> Passage:
+    likelihood = likely(f"{filename} {text}", score, score)
     return Passage(
-        vector_store_id="vs", file_id="file", filename="a.txt", attributes={}, score=score, similarity=score, text=text,
-        chunk_id=id, chunk_index=3, start=0, end=len(text), page=None, last_page=None, heading=None, title=None,
+        vector_store_id="vs", file_id="file", filename=filename, attributes={}, score=likelihood, similarity=score,
+        text=text, chunk_id=id, chunk_index=3, start=0, end=len(text), page=None, last_page=None, heading=None,
+        title=None,
     )  # fmt: skip
 
 
@@ -119,7 +131,7 @@ def searched(memories: dict[str, tuple[str, float]], **rest: Any) -> Found:
     """Results of memories and `sessions` by id, each a text and its similarity, and of `passages`."""
     hits = [hit(id_, *one, kind="note") for id_, one in memories.items()]
     hits += [hit(id_, *one, kind="session_summary") for id_, one in rest.get("sessions", {}).items()]
-    chosen = choosing.relevant_first(choosing.candidates(hits), QUESTION)
+    chosen = choosing.relevant_first(choosing.candidates(hits))
     return Found(
         QUESTION,
         memories=[Window([one]) for one in chosen if one.part == "memories"],
@@ -170,7 +182,7 @@ def test_unrelated_pieces_stand_where_there_is_nothing_better() -> None:
 
 def test_a_chunk_is_related_by_the_name_of_its_file() -> None:
     found = searched(NOTES | {"m": ("The boat leaks", 0.4)}, passages=CHUNKS)
-    found.passages[3].filename = "moor and boat.txt"
+    found.passages[3] = passage("d3", *CHUNKS["d3"], filename="moor and boat.txt")
     assert placed(found) == ["d3", "m", *NOTES]
 
 
@@ -251,7 +263,7 @@ def test_a_fact_in_place_of_its_message_is_evidence_with_the_message() -> None:
         assert used == ["f"]
         return made.evidence_probability
 
-    both = [Result(one.memory.content, None, one.similarity, one.score) for one in (fact, message)]
+    both = [Result(one.memory.content, None, one.similarity, one.relevance) for one in (fact, message)]
     assert probability(fact, message) == evidence(QUESTION, both).probability > probability(fact)
 
 
@@ -278,7 +290,7 @@ def test_a_standing_instruction_is_no_evidence_of_the_message_in_its_place() -> 
     chosen, _ = choosing.unrepeated(choosing.candidates(hits), QUESTION)
     found = Found(QUESTION, memories=[Window(chosen)])
     made, used = composed(ContextQuery(query=QUESTION), found, tokens.count, 100)
-    alone = evidence(QUESTION, [Result(message.memory.content, None, 0.2, message.score)])
+    alone = evidence(QUESTION, [Result(message.memory.content, None, 0.2, message.relevance)])
     assert (used, made.evidence_probability) == (["m"], alone.probability)
 
 

@@ -155,7 +155,6 @@ def test_a_member_is_told_what_it_sees(garden: Any) -> None:
             user=user,
             neighbours=2,
             scopes=["user:ada", "user:ben", "channel:c", "global"],
-            threshold=0.0,
         )
         assert theirs in made.text
         assert anothers not in made.text
@@ -261,9 +260,9 @@ def test_an_index_that_is_away_is_said(garden: Any, monkeypatch: pytest.MonkeyPa
 def test_what_is_told_is_counted_as_used_when_that_is_asked_for(garden: Any) -> None:
     note = garden.memories.add("The old bridge has lanterns.").memory.id
     session = garden.summary("They met at the old bridge.")
-    far = garden.memories.add(f"The old bridge, at length: {'bridge and lantern ' * 400}").memory.id
+    far = garden.memories.add("The old bridge has lanterns at length. " * 200).memory.id
     garden.context(QUESTION)
-    made = garden.context(QUESTION, count_access=True, budgets={"memories": 30}, threshold=0.0)
+    made = garden.context(QUESTION, count_access=True, budgets={"memories": 30})
     assert why(made, far) == ("budget", None)
     counts = {id_: garden.memories.get(id_).access_count for id_ in (note, session, far)}
     assert counts == {note: 1, session: 1, far: 0}

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from memoranda.contexts.telling import SUMMARIES, since, window
 from memoranda.contexts.values import LeftOut, PartName
 from memoranda.memories.duplicates import contradict
-from memoranda.store.retrieval.evidence import unrelated
+from memoranda.store.retrieval.evidence import is_unrelated
 from memoranda.store.retrieval.fusion import COVERED_PENALTY, SESSION_BONUS, blended, mmr
 from memoranda.store.rows import memory_speaker
 from memoranda.text.instructions import RULES, is_standing
@@ -36,9 +36,9 @@ class Ended(msgspec.Struct, frozen=True):
 
 
 class Chosen(msgspec.Struct):
-    """A memory for a context, with the parts of its score. `weak` if nothing relates it to the question. `older` are
-    the ids of older ones about the same thing, `latest` says that it is the newest of these, `hour` that another one
-    is of the same day, `replaces` are the hits of those left out for it."""
+    """A memory for a context, with the parts of its score. `weak` if it is about something else than the question.
+    `older` are the ids of older ones about the same thing, `latest` says that it is the newest of these, `hour` that
+    another one is of the same day, `replaces` are the hits of those left out for it."""
 
     hit: Hit
     terms: frozenset[str]
@@ -74,7 +74,7 @@ class Chosen(msgspec.Struct):
 
     @property
     def relevance(self) -> float:
-        """The probability that it is relevant, or what replaces it where hits are scored otherwise."""
+        """The probability that it is relevant; its score where that is not known."""
         relevance = self.ranking.relevance
         return self.score if relevance is None else relevance
 
@@ -114,19 +114,16 @@ def candidates(hits: Iterable[Hit]) -> list[Chosen]:
     return list(by_id.values())
 
 
-def relevant_first(
-    candidates: Sequence[Chosen], question: str, weights: Mapping[str, float] | None = None
-) -> list[Chosen]:
+def relevant_first(candidates: Sequence[Chosen], weights: Mapping[str, float] | None = None) -> list[Chosen]:
     """Return the candidates in their order, weak ones last; equal scores newest first.
 
     Scores are first multiplied by the weight of the memory's kind, 1 if it has none.
 
     Of two facts about one matter the newer comes first, in the place of the better one.
     """
-    asked = frozenset(query_terms(question))
     for candidate in candidates:
         candidate.score = round(candidate.score * (weights or {}).get(candidate.memory.kind, 1.0), 6)
-        candidate.weak = unrelated(asked, candidate.terms, candidate.ranking.similarity)
+        candidate.weak = is_unrelated(candidate.ranking.relevance)
     waiting = sorted(
         candidates,
         key=lambda candidate: (candidate.weak, -candidate.score, -candidate.memory.occurred_at.timestamp()),

@@ -35,12 +35,12 @@ from memoranda.contexts.values import (
     LeftOut,
     Said,
 )
-from memoranda.store.retrieval.evidence import LOOKED_AT, Evidence, Result, evidence, unrelated
+from memoranda.store.retrieval.evidence import LOOKED_AT, RELATED, Evidence, Result, evidence
 from memoranda.store.rows import memory_speaker
 from memoranda.text import prompts
 from memoranda.text.cover import uncovered
 from memoranda.text.instructions import is_standing
-from memoranda.text.terms import query_terms, term_set, terms
+from memoranda.text.terms import terms
 from memoranda.types import Explanation
 
 HEADINGS: dict[Part, str] = {
@@ -102,7 +102,7 @@ def composed(
     characters of a summary are used."""
     count = once(count)
     given, gone = _given(asked)
-    base = [*given, *_documents(asked.query, results)]
+    base = [*given, *_documents(results)]
     frame = count(prompts.QUOTED) + 1
     draft = _beside(asked, results, base, frame, count, snippet)
     said = [entry.said for entry, _ in draft.placed() if entry.said is not None]
@@ -299,9 +299,8 @@ def _given(asked: ContextQuery) -> tuple[list[Entry], list[LeftOut]]:
     return entries, gone
 
 
-def _documents(question: str, results: Found) -> list[Entry]:
+def _documents(results: Found) -> list[Entry]:
     """Return the chunks as entries, those that nothing relates to the question last."""
-    asked = frozenset(query_terms(question))
     entries = []
     for at, passage in enumerate(results.passages):
         scores = {} if passage.similarity is None else {"similarity": passage.similarity}
@@ -311,7 +310,7 @@ def _documents(question: str, results: Found) -> list[Entry]:
             id=passage.chunk_id,
             score=passage.score,
             scores=scores | {"rank": at + 1},
-            weak=unrelated(asked, term_set(telling.chunk_searched(passage)), passage.similarity),
+            weak=passage.score < RELATED,
         )
         entries.append(Entry(piece, "chunk", telling.chunk_citation(passage), passage.explanation))
     return sorted(entries, key=lambda entry: entry.piece.weak)

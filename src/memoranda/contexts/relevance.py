@@ -1,10 +1,9 @@
 """Which memories are relevant to a question, so that a context has them and nothing to fill it. No I/O.
 
-A memory is relevant if its score is not far below the best one, or if that of an older one of its author about the same
-thing is not: what was said later may hold instead. Where what was found is not likely to answer at all
-(`store.retrieval.evidence`), what is similar to the question, or has its words, is left. With a model that compares
-words alone, one that has any of them is enough for all; with one whose similarities are not measured, that rule does
-not apply.
+A memory is relevant if the probability of that is not far below the best one, or if that of an older one of its author
+about the same thing is not: what was said later may hold instead. Where what was found is not likely to answer at all
+(`store.retrieval.evidence`), one that is about something else is left out too; not with a model whose similarities are
+not measured.
 """
 
 from __future__ import annotations
@@ -18,16 +17,14 @@ from memoranda.contexts.matters import Floats, Vectors, by_one_author, likeness
 from memoranda.contexts.telling import since
 from memoranda.contexts.values import LeftOut
 from memoranda.providers.embeddings.base import Calibration
-from memoranda.store.retrieval.evidence import FLOOR, WORDS, Result, evidence
-from memoranda.store.retrieval.rerank_features import without_names
-from memoranda.store.retrieval.scoring import expected
+from memoranda.store.retrieval.evidence import Result, evidence
 from memoranda.store.rows import memory_speaker
-from memoranda.text.cover import coverage
 from memoranda.text.instructions import is_standing
-from memoranda.text.questions import normalise
 
 LEAST = 0.003
-"""The share of the best score from which on a memory is relevant."""
+"""The share of the best probability from which on a memory is relevant."""
+LIKELY = 0.05
+"""The least probability of a relevant memory where none is likely to answer."""
 
 
 def scores_of_matters(candidates: Sequence[Chosen], vectors: Vectors, calibration: Calibration) -> Floats:
@@ -58,12 +55,8 @@ def relevant(
         return [], []
     scores = scores_of_matters(candidates, vectors, calibration)
     sure = scores >= LEAST * scores.max(initial=0.0)
-    if calibration.center is not None and not topic and not _may_answer(question, candidates, searched):
-        words = _words(question, candidates)
-        known = [candidate.ranking.similarity for candidate in candidates]
-        similar = np.array([np.nan if one is None else one for one in known])
-        near = np.where(np.isnan(similar), expected(words), similar) >= FLOOR
-        sure &= (near | (words >= WORDS)) if calibration.center else (near | (words > 0.0)).any()
+    if calibration.center and not topic and not _may_answer(question, candidates, searched):
+        sure &= np.array([one.relevance >= LIKELY for one in candidates])
     kept = {
         one.memory.id
         for one, stays in zip(candidates, sure.tolist(), strict=True)
@@ -74,17 +67,6 @@ def relevant(
         [one for one in candidates if one.memory.id in kept],
         [left(one, "floor") for one in candidates if one.memory.id not in kept],
     )
-
-
-def _words(question: str, candidates: Sequence[Chosen]) -> Floats:
-    """Return the share (n,) of the question's terms that each candidate has, without names of people."""
-    memories = [candidate.memory for candidate in candidates]
-    names = [name for memory in memories for name in (memory.user_id, memory_speaker(memory))]
-    wanted = without_names(normalise(question), names)
-    if not wanted:
-        return np.zeros(len(memories))
-    shares: Floats = coverage([memory.content for memory in memories], wanted).mean(axis=1)
-    return shares
 
 
 def _may_answer(question: str, candidates: Sequence[Chosen], searched: int | None) -> bool:

@@ -24,12 +24,14 @@ from memoranda.responses.tools.base import Result, Tool, Turn
 from memoranda.responses.values import Item
 from memoranda.storage.sql.base import Connection
 from memoranda.store.ids import new_id
-from memoranda.store.retrieval.evidence import Evidence, has_words
+from memoranda.store.retrieval.evidence import Evidence
 from memoranda.text import prompts
 from memoranda.text.quoting import quoted
 from memoranda.validation import convert
 
 MAX_QUERIES = 8
+PROBABLE = 0.5
+"""The score from which on a passage is told to the model, however little similar it is."""
 NEAREST = 3
 """The first passages, which are returned where none reaches the configured floor."""
 WIDEST = 999
@@ -159,7 +161,7 @@ class FileSearch(Tool):
         if floor is None:
             least = turn.settings.file_min_score
             below = all(_similarity(passage) < least for passage in found)
-            found = _likely(queries, found, least, NEAREST if below else 0)
+            found = _likely(found, least, NEAREST if below else 0)
             doubtful = doubtful or below
         # Counting some thousand tokens takes milliseconds, which the loop has no time for.
         passages = await turn.core.threads.run(
@@ -189,13 +191,12 @@ def _similarity(passage: Passage) -> float:
     return 1.0 if passage.similarity is None else passage.similarity
 
 
-def _likely(queries: Sequence[str], passages: Sequence[Passage], floor: float, first: int) -> list[Passage]:
-    """Return the passages that are similar enough to the queries, or have their words, and the `first` ones."""
-    worded = has_words(queries, [passage.text for passage in passages])
+def _likely(passages: Sequence[Passage], floor: float, first: int) -> list[Passage]:
+    """Return the passages that are similar enough to the queries, or probably relevant, and the `first` ones."""
     return [
         passage
-        for at, (passage, has) in enumerate(zip(passages, worded, strict=True))
-        if has or at < first or _similarity(passage) >= floor
+        for at, passage in enumerate(passages)
+        if at < first or _similarity(passage) >= floor or passage.score >= PROBABLE
     ]
 
 

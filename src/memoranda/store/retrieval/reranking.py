@@ -165,7 +165,7 @@ def rescored(db: Database, asked: Asked, ranked: Ranking, how: How) -> tuple[Ran
         sums, added, preset = _summed(asked, ranked, looked, how)
         stage = Stage(preset, PARTS)
         scores, factors = logistic(sums), []
-        relevance = scores
+        relevance = scores if asked.calibration.center else np.full(len(ranked), np.nan)
     if how.recency != "off":
         stage = replace(stage, factors=(*stage.factors, how.recency))
         factors.append(_aged(asked.now, len(ranked), looked, how))

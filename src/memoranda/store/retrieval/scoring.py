@@ -1,10 +1,10 @@
 """The score of a hit: the probability that it is relevant to the question. Pure arithmetic.
 
 It is one sum for every search: the logistic function of an intercept, of `weight x feature` over `FEATURES`, of how few
-texts were searched, and of how far a hit is behind the best one. No part depends on the range that the candidates of
-one search happen to have, so that scores are comparable between searches. Talks between people are more alike than
-other texts, so that they have weights of their own; the weights of both are fitted on labelled questions and measured
-on groups left out (`memoranda eval fit`, docs/evaluation.md).
+texts were searched, and of how far a hit is behind the best one of its style. No part depends on the range that the
+candidates of one search happen to have, so that scores are comparable between searches. Talks between people are more
+alike than other texts, so that they have weights of their own; the weights of all are fitted on labelled questions and
+measured on groups left out (`memoranda eval fit`, docs/evaluation.md).
 """
 
 from __future__ import annotations
@@ -134,15 +134,14 @@ def summands(
         BY_TERMS, sides.get("words", 1.0)
     )
     few = fewness(searched)
-    added = np.empty((len(features), len(PARTS)))
+    added = np.zeros((len(features), len(PARTS)))
     added[:, 1:-2] = features * _vector({name: factors.get(name, 1.0) for name in FEATURES})
-    behind = np.empty(len(features))
     for style in {id(style): style for style in styles}.values():
         mine = np.array([other is style for other in styles])
-        added[mine, 0], added[mine, -2], behind[mine] = style.intercept, few * style.few, style.behind
+        added[mine, 0], added[mine, -2] = style.intercept, few * style.few
         added[mine, 1:-2] *= style.vector
-    sums = added[:, :-1].sum(axis=1)
-    added[:, -1] = behind * (sums - sums.max(initial=-np.inf))
+        sums = added[mine].sum(axis=1)
+        added[mine, -1] = style.behind * (sums - sums.max())
     return added
 
 
