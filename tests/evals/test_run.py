@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from memoranda.app.evals import synthetic
 from memoranda.app.evals.dataset import Question
 from memoranda.app.evals.fit import Example, fitted, left_out, ranked
+from memoranda.app.evals.fit_sets import LONGEST, excerpts, unanswered
 from memoranda.cli.app import app
 from memoranda.store.retrieval.scoring import FEATURES, Weights
 from memoranda.store.retrieval.scoring_weights import load
@@ -256,3 +258,22 @@ def test_nothing_is_written_to_the_configured_stores(
     done = CliRunner().invoke(app, ["eval", command, *options, "--json"])
     assert done.exit_code == 0, (done.output, done.exception)
     json.loads(done.stdout)
+
+
+def test_excerpts_have_what_answers_and_questions_elsewhere_have_not() -> None:
+    dataset = synthetic.read()
+    short = excerpts(dataset)
+    sizes = {one.scopes[0]: 0 for one in short.questions if one.scopes}
+    for memory in short.memories.values():
+        sizes[f"session:{memory.session_id}"] += 1
+    assert len(short.questions) > 30
+    assert min(sizes.values()) >= 1
+    assert max(sizes.values()) <= LONGEST
+    for one in short.questions:
+        assert one.grades
+        assert all(f"session:{short.memories[key].session_id}" in (one.scopes or []) for key in one.grades)
+    places = {one.text: one.scopes for one in short.questions}
+    elsewhere = unanswered(short).questions
+    assert len(elsewhere) == len(short.questions)
+    assert all(not one.grades and one.scopes != places[one.text] for one in elsewhere)
+    assert {one.text for one in unanswered(dataset).questions}.isdisjoint(places)

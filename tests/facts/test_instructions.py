@@ -180,8 +180,8 @@ def test_kinds_weigh_as_they_are_set() -> None:
     settings = {"embedder": {"url": "hash:256"}, "search": {"kind_weights": {"note": 0.1}}}
     with memoranda.open(":memory:", **settings) as opened:
         opened.memories.add("the kettle is green", kind="note")
-        opened.memories.add("the kettle is green indeed", kind="document")
-        made = opened.context("Which kettle is green?", threshold=0.0)
+        opened.memories.add("the kettle is green, said the cook to the gardener", kind="document")
+        made = opened.context("Which kettle is green?")
         kinds = [piece.kind for piece in made.pieces if piece.part == "memories"]
         assert kinds == ["document", "note"]
         assert [hit.memory.kind for hit in opened.memories.search("Which kettle is green?").results] == [

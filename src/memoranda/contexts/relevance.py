@@ -21,9 +21,9 @@ from memoranda.store.retrieval.evidence import Result, evidence
 from memoranda.store.rows import memory_speaker
 from memoranda.text.instructions import is_standing
 
-LEAST = 0.003
+LEAST = 0.01
 """The share of the best probability from which on a memory is relevant."""
-LIKELY = 0.05
+LIKELY = 0.03
 """The least probability of a relevant memory where none is likely to answer."""
 
 

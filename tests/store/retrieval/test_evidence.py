@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -208,7 +209,9 @@ def test_another_error_code_is_weak_evidence(product: BlockingMemoranda) -> None
         [f"What error E0{n} means: the pump number {n} is too warm." for n in range(1, 7)]
     )
     assert product.memories.search("What does error E04 mean?").evidence == "strong"
-    assert product.memories.search("What does error E09 mean?").evidence == "weak"
+    other = product.memories.search("What does error E09 mean?")
+    assert other.evidence == "weak"
+    assert all(hit.score < 0.5 for hit in other.results)
 
 
 def test_a_fact_about_the_speaker_that_is_named_is_evidence() -> None:
@@ -227,3 +230,20 @@ def test_several_that_may_be_relevant_are_more_likely_to_answer() -> None:
 
     assert chance(0.3, 0.3) > chance(0.3) > chance(0.2)
     assert chance(0.9) > STRONG > NONE > chance(0.02)
+
+
+def test_evidence_is_not_of_what_a_search_prefers(product: BlockingMemoranda) -> None:
+    """A fact that nobody used for half a year, and one of a scope that counts little, answer as well as ever."""
+    search = product.memories.search
+    product.memories.add("Clara plays the cello in an orchestra.", kind="fact", agent_id="a")
+    asked = "Which instrument does Clara play?"
+    now = search(asked)
+    assert now.evidence == "strong"
+    later = search(asked, as_of=datetime.now(UTC) + timedelta(days=170))
+    little = search(asked, hierarchy={"agent": "a"}, weights={"agent": 0.05})
+    for found in (later, little):
+        assert found.evidence_probability == pytest.approx(now.evidence_probability, abs=1e-3)
+        assert found.results[0].score < now.results[0].score / 10
+        assert found.results[0].relevance == pytest.approx(now.results[0].relevance, abs=1e-3)
+    told = product.context(asked, as_of=datetime.now(UTC) + timedelta(days=170))
+    assert (told.evidence, "cello" in told.text) == ("strong", True)

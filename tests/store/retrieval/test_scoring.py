@@ -53,6 +53,13 @@ def test_each_candidate_has_the_weights_of_its_style() -> None:
     assert added[:, 0].tolist() == [-1.0, 0.0]
 
 
+def test_a_candidate_is_behind_those_of_its_own_style() -> None:
+    other = Weights("plain", 9.0, {"similarity": 1.0}, behind=0.5)
+    features = rows({"similarity": 1.0}, {"similarity": 0.5}, {"similarity": 1.0}, {"similarity": 0.5})
+    added = summands(features, [STYLE, STYLE, other, other], searched=None)
+    assert added[:, PARTS.index(BEHIND)].tolist() == [0.0, -0.25, 0.0, -0.25]
+
+
 def test_the_weights_of_the_sides_are_factors() -> None:
     sides = factors({"dense": 1.3, "words": 0.0})
     added = summands(rows({"similarity": 1.0, "coverage": 1.0, "asks": 1.0}), [STYLE], None, sides)

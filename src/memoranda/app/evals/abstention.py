@@ -26,6 +26,7 @@ from memoranda.store.retrieval.evidence import (
     evidence,
     features,
 )
+from memoranda.store.retrieval.scoring import FEATURES
 from memoranda.store.retrieval.scoring_weights import PRESETS, WITHOUT_TOKENS
 from memoranda.store.rows import memory_speaker
 from memoranda.types import MAX_LIMIT, Hit, NewMemory
@@ -198,13 +199,15 @@ def _alone(hits: Sequence[Hit]) -> list[Hit]:
     presets = PRESETS if any("tokens" in parts for parts in added) else WITHOUT_TOKENS
     styles = [presets[(hit.explanation and hit.explanation.preset) or "plain"] for hit in hits]
     few = scoring.fewness(len(hits))
+    of_all = (scoring.FEW, scoring.LEVEL, scoring.BEHIND)
+    near = [parts.get(FEATURES[style.nearness], 0.0) for style, parts in zip(styles, added, strict=True)]
     sums = np.array(
         [
-            style.few * few
-            + sum(part for name, part in parts.items() if name not in (scoring.FEW, scoring.BEHIND))
+            style.few * few + sum(part for name, part in parts.items() if name not in of_all)
             for style, parts in zip(styles, added, strict=True)
         ]
     )
+    sums += [style.level * max(near) / style.weights[FEATURES[style.nearness]] for style in styles]
     behind = np.array([style.behind for style in styles]) * (sums - sums.max())
     chances = scoring.logistic(sums + behind)
     return [replace(hit, relevance=float(chance)) for hit, chance in zip(hits, chances, strict=True)]

@@ -19,7 +19,16 @@ from memoranda.filters import all_of
 from memoranda.store.access import scopes_filter, selection_filter
 from memoranda.store.retrieval.candidates import Target
 from memoranda.store.retrieval.reranking import How
-from memoranda.store.retrieval.scoring import FEATURES, PARTS, Weights, fewness, logistic, summands
+from memoranda.store.retrieval.scoring import (
+    FEATURES,
+    PARTS,
+    SIMILARITY,
+    TOKENS,
+    Weights,
+    fewness,
+    logistic,
+    summands,
+)
 from memoranda.store.retrieval.scoring_weights import PRESETS
 from memoranda.store.rows import fetch
 from memoranda.store.store import Store
@@ -130,12 +139,16 @@ def fitted(
 def _calibrated(style: str, parts: Sequence[Part], order: Floats) -> Weights:
     """Return the weights of a style that ranks by `order` (len(FEATURES),), as logits of probabilities."""
     columns, right, counts, features = [], [], [], []
+    nearness = TOKENS if order[TOKENS] else SIMILARITY
     for part in parts:
         for example in part.examples:
             sums = example.features @ order
             first = np.argsort(-sums, kind="stable")[:FIRST]
-            few = np.full(len(first), fewness(example.searched))
-            columns.append(np.column_stack([sums[first], sums[first] - sums.max(initial=-np.inf), few]))
+            same = np.ones(len(first))
+            behind = sums[first] - sums.max(initial=-np.inf)
+            nearest = example.features[:, nearness].max(initial=0.0)
+            few = fewness(example.searched)
+            columns.append(np.column_stack([sums[first], behind, nearest * same, few * same]))
             answers = part.overall is None or example.question.category in part.overall
             right.append(example.right[first] * answers)
             counts.append(np.full(len(first), part.weight * len(parts[0].examples) / len(part.examples)))
@@ -143,21 +156,22 @@ def _calibrated(style: str, parts: Sequence[Part], order: Floats) -> Weights:
     x, y, count = np.concatenate(columns), np.concatenate(right), np.concatenate(counts)
     means, deviations = x.mean(axis=0), np.maximum(x.std(axis=0), 1e-9)
     scaled = np.column_stack([(x - means) / deviations, np.ones(len(x))])
-    penalty = np.array([SLIGHT] * 3 + [0.0])
+    penalty = np.array([SLIGHT] * 4 + [0.0])
     *slopes, constant = newton(scaled, y, penalty, count)
-    if slopes[-1] < 0:  # of fewer texts none is less likely
-        scaled[:, 2] = 0.0
+    if min(slopes[2:]) < 0:  # where the nearest text is nearer, or there are fewer, none is less likely
+        scaled[:, [at for at in (2, 3) if slopes[at] < 0]] = 0.0
         *slopes, constant = newton(scaled, y, penalty, count)
-    slope, behind, few_texts = np.array(slopes) / deviations
+    slope, behind, level, few = np.array(slopes) / deviations
     if slope <= 0:
         raise ValueError("the candidates' features say nothing here: the labels do not go with these texts")
     typical = np.concatenate(features).mean(axis=0)
     return Weights(
         style,
-        round(float(constant - means @ [slope, behind, few_texts]), 3),
+        round(float(constant - means @ [slope, behind, level, few]), 3),
         {name: round(float(value), 3) for name, value in zip(FEATURES, slope * order, strict=True) if value},
         {name: round(float(value), 3) for name, value in zip(FEATURES, typical, strict=True) if value},
-        round(float(few_texts), 3),
+        round(float(few), 3),
+        round(float(level), 3),
         round(float(behind / slope), 3),
     )
 

@@ -56,7 +56,7 @@ class Weights(NamedTuple):
         return self.intercept + sum(weight * value for weight, value in zip(self[1:], of, strict=True))
 
 
-FITTED = Weights(intercept=-0.718, best=0.599, coverage=1.979, other=-0.572)
+FITTED = Weights(intercept=-0.475, best=0.633, coverage=1.632, other=-0.482)
 """Fitted by `memoranda eval abstention --bundled --fit` on people, the bundled sets and documents, see
 docs/evaluation.md."""
 LEAST, MOST = 0.005, 0.9999

@@ -219,10 +219,31 @@ def _looked(db: Database, asked: Asked, seqs: list[int], how: How) -> _Rows:
 
 def _summed(asked: Asked, ranked: Ranking, looked: _Rows, how: How) -> tuple[Floats, Floats, str | None]:
     """Return the sums (n,) of candidates, what each of `PARTS` adds to them, (n, len(PARTS)), and the style of the
-    messages among them, or of the first one; None if their texts do not count."""
+    messages among them, or of the first one, which is that of candidates that were not read, too; None if texts do not
+    count."""
+    there, rows = looked.there(), [row for row in looked.rows if row is not None]
+    tokens = _token_similarities(asked.tokens, looked, ranked.cosines) if how.styled else None
+    styles = _styles(rows, how)
+    spoken = (style for row, style in zip(rows, styles, strict=True) if row.kind == "message")
+    most = next(spoken, styles[0] if styles else "plain")
+    names = dict(zip(there, styles, strict=True))
+    weights = [how.style(names.get(at, most), tokens=tokens is not None) for at in range(len(ranked))]
+    added = summands(
+        _values(asked, ranked, looked, how, tokens, weights), weights, asked.searched, asked.weights
+    )
+    sums = added.sum(axis=1)
+    below = len(looked.rows)
+    sums[below:] = np.minimum(sums[below:], sums[:below].min())
+    return sums, added, most if how.styled else None
+
+
+def _values(
+    asked: Asked, ranked: Ranking, looked: _Rows, how: How, tokens: Floats | None, weights: Sequence[Weights]
+) -> Floats:
+    """Return the features (n, len(FEATURES)) of candidates; of those whose texts were not read, or do not count, the
+    similarity, the keyword score and what is usual for their style."""
     there, rows = looked.there(), [row for row in looked.rows if row is not None]
     known = asked.similarities(ranked.cosines)
-    tokens = _token_similarities(asked.tokens, looked, ranked.cosines) if how.styled else None
     values = np.zeros((len(ranked), len(FEATURES)))
     some = None if tokens is None else tokens[there]
     values[there] = features(
@@ -230,21 +251,12 @@ def _summed(asked: Asked, ranked: Ranking, looked: _Rows, how: How) -> tuple[Flo
     )
     read = np.zeros(len(ranked), np.bool_)
     read[there] = how.styled
-    weights = [how.style("plain", tokens=tokens is not None)] * len(ranked)
-    styles = _styles(rows, how)
-    for at, style in zip(there, styles, strict=True):
-        weights[at] = how.style(style, tokens=tokens is not None)
-    if not read.all():
-        bare = np.stack([style.neutral for style in weights])
-        bare[:, COVERAGE] = _keywords(ranked, values[:, COVERAGE], bare[:, COVERAGE])
-        bare[:, SIMILARITY] = np.where(np.isnan(known), expected(bare[:, COVERAGE]), known)
-        values = np.where(read[:, None], values, bare)
-    added = summands(values, weights, asked.searched, asked.weights)
-    sums = added.sum(axis=1)
-    below = len(looked.rows)
-    sums[below:] = np.minimum(sums[below:], sums[:below].min())
-    spoken = (style for row, style in zip(rows, styles, strict=True) if row.kind == "message")
-    return sums, added, next(spoken, styles[0] if styles else "plain") if how.styled else None
+    if read.all():
+        return values
+    bare = np.stack([style.neutral for style in weights])
+    bare[:, COVERAGE] = _keywords(ranked, values[:, COVERAGE], bare[:, COVERAGE])
+    bare[:, SIMILARITY] = np.where(np.isnan(known), expected(bare[:, COVERAGE]), known)
+    return np.where(read[:, None], values, bare)
 
 
 def _styles(rows: Sequence[Candidate], how: How) -> list[str]:

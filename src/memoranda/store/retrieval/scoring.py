@@ -1,10 +1,10 @@
 """The score of a hit: the probability that it is relevant to the question. Pure arithmetic.
 
 It is one sum for every search: the logistic function of an intercept, of `weight x feature` over `FEATURES`, of how few
-texts were searched, and of how far a hit is behind the best one of its style. No part depends on the range that the
-candidates of one search happen to have, so that scores are comparable between searches. Talks between people are more
-alike than other texts, so that they have weights of their own; the weights of all are fitted on labelled questions and
-measured on groups left out (`memoranda eval fit`, docs/evaluation.md).
+texts were searched, of how near the nearest one is, and of how far a hit is behind the best one of its style. No part
+depends on the range that the candidates of one search happen to have, so that scores are comparable between searches.
+Talks between people are more alike than other texts, so that they have weights of their own; the weights of all are
+fitted on labelled questions and measured on groups left out (`memoranda eval fit`, docs/evaluation.md).
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ message:
 | lacks | 0..1 | share of the ids in the question, such as E09 (`numbers.ids_in`), that are not in it |
 """
 SIMILARITY, TOKENS, COVERAGE = (FEATURES.index(name) for name in ("similarity", "tokens", "coverage"))
-INTERCEPT, FEW, BEHIND = "intercept", "few", "behind"
+INTERCEPT, FEW, LEVEL, BEHIND = "intercept", "few", "level", "behind"
 MANY = 50
 """So many texts, and more, are many: `few` is the logarithm of how many times fewer were searched."""
-PARTS = (INTERCEPT, *FEATURES, FEW, BEHIND)
+PARTS = (INTERCEPT, *FEATURES, FEW, LEVEL, BEHIND)
 """What a sum is made of."""
 STYLES = ("people", "assistant", "plain")
 RERANKS = ("auto", *STYLES, "sessions", "off")
@@ -68,19 +68,26 @@ UNKNOWN = 0.5, 0.3
 
 class Weights(msgspec.Struct, frozen=True):
     """A style's weights by feature; the weight of any other feature is 0. `means` are what the features are taken to be
-    where they are not computed. `few` weighs how few texts were searched, `behind` how far behind the best one is."""
+    where they are not computed. `few` weighs how few texts were searched, `level` how near the nearest candidate is (by
+    its token similarity, in a model without those by its similarity), `behind` how far behind the best one is."""
 
     name: str
     intercept: float
     weights: Mapping[str, float]
     means: Mapping[str, float] = msgspec.field(default_factory=dict)
     few: float = 0.0
+    level: float = 0.0
     behind: float = 0.0
 
     @property
     def vector(self) -> Floats:
         """The weights, (len(FEATURES),)."""
         return _vector(self.weights)
+
+    @property
+    def nearness(self) -> int:
+        """The column of the features that says how near a candidate is."""
+        return TOKENS if "tokens" in self.weights else SIMILARITY
 
     @property
     def neutral(self) -> Floats:
@@ -135,11 +142,13 @@ def summands(
     )
     few = fewness(searched)
     added = np.zeros((len(features), len(PARTS)))
-    added[:, 1:-2] = features * _vector({name: factors.get(name, 1.0) for name in FEATURES})
+    inside = slice(1, 1 + len(FEATURES))
+    added[:, inside] = features * _vector({name: factors.get(name, 1.0) for name in FEATURES})
     for style in {id(style): style for style in styles}.values():
         mine = np.array([other is style for other in styles])
-        added[mine, 0], added[mine, -2] = style.intercept, few * style.few
-        added[mine, 1:-2] *= style.vector
+        added[mine, 0], added[mine, -3] = style.intercept, few * style.few
+        added[mine, inside] *= style.vector
+        added[mine, -2] = style.level * features[mine, style.nearness].max()
         sums = added[mine].sum(axis=1)
         added[mine, -1] = style.behind * (sums - sums.max())
     return added

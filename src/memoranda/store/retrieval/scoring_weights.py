@@ -30,7 +30,8 @@ WITHOUT_TOKENS = _bundled("without_tokens")
 
 def load(path: str | Path, key: str = "search.rerank_weights") -> dict[str, Weights]:
     """Return the presets, with those of a file replaced: JSON or YAML as `memoranda eval fit` writes it, `{style:
-    {intercept: number, weights: {feature: number}, means: {feature: number}, few: number, behind: number}}`.
+    {intercept: number, weights: {feature: number}, means: {feature: number}, few: number, level: number, behind:
+    number}}`.
 
     Raises:
         ConfigError: the file cannot be read or has another shape.
@@ -42,11 +43,13 @@ def load(path: str | Path, key: str = "search.rerank_weights") -> dict[str, Weig
         given = msgspec.convert(read, dict[str, dict[str, Any]])
         styles = {name: msgspec.convert({**style, "name": name}, Weights) for name, style in given.items()}
     except (OSError, UnicodeDecodeError, yaml.YAMLError, msgspec.ValidationError) as exc:
-        raise ConfigError(key, f"the file {path} cannot be read as weights: {exc}") from exc
+        raise ConfigError(
+            key, f"the file {path} cannot be read as weights, which `memoranda eval fit --out` writes: {exc}"
+        ) from exc
     for style in styles.values():
         if style.name not in PRESETS:
             raise ConfigError(key, f"{path} names the style {style.name!r}; use one of {', '.join(PRESETS)}")
-        single = {"intercept": style.intercept, "few": style.few, "behind": style.behind}
+        single = {name: getattr(style, name) for name in ("intercept", "few", "level", "behind")}
         for name, number in (*style.weights.items(), *style.means.items(), *single.items()):
             if name not in (*FEATURES, *single) or not np.isfinite(number):
                 raise ConfigError(

@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 Vectors = Mapping[int, NDArray[np.float32]]
 TOP, DEPTH = 5, 50
 """The first candidates that may be superseded, and those that may supersede them."""
-UNIT = 4.0
+UNIT = 3.2
 """The difference of two logits that counts as 1."""
 FARTHEST = 1.0
 """How much more the older one may score, in `UNIT`."""
