@@ -100,6 +100,8 @@ class Segments:
         self.folder = folder
         self._path = folder / "segments"
         self._checkpoint = folder / "checkpoint"
+        self._untouched = False
+        """True if nothing was written since it started empty."""
         with available("opening"):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             try:
@@ -141,6 +143,7 @@ class Segments:
         self._path.mkdir()
         self._open()
         self.checkpoint(0)
+        self._untouched = True
 
     def _open(self) -> None:
         self.index = Index(_schema(), str(self._path))
@@ -164,6 +167,7 @@ class Segments:
 
     def apply(self, changes: Iterable[tuple[Key, TailDoc | None]], careful: bool) -> None:
         """Pass changes to the writer; with `careful`, fresh documents are deleted before they are added, too."""
+        self._untouched = False
         with available("adding documents"):
             for key, doc in changes:
                 if doc is None or careful or not doc.fresh:
@@ -179,6 +183,7 @@ class Segments:
 
     def checkpoint(self, rev: int) -> None:
         """Record durably that every change up to `rev` is committed."""
+        self._untouched = False
         with available("writing its checkpoint"):
             write_checkpoint(self._checkpoint, Checkpoint(rev, FORMAT))
         self.watermark = rev
@@ -254,6 +259,8 @@ class Segments:
 
     def clear(self) -> None:
         """Drop everything and start again with watermark 0."""
+        if self._untouched:
+            return
         with available("clearing"):
             self._end_writer()
             self._start_empty("")
