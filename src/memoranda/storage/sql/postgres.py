@@ -445,29 +445,37 @@ def _migrate(raw: Raw, where: Address) -> None:
     steps = migrations("postgres")
     with translated("setting up", where):
         try:
-            _make_schema(raw, where.schema)
+            current = _make_schema(raw, where.schema)
         except psycopg.errors.InsufficientPrivilege as exc:
             raise ConfigError(
                 "database.url",
                 f"the role may not create the schema {where.schema!r}; grant it CREATE on the database,"
                 " or name a schema that is its own with ?schema=",
             ) from exc
+        _refuse_newer(current, steps[-1][0])
         for version, script in steps:
+            if version <= current:
+                continue
             with raw.transaction():
                 _lock(raw, where.schema)
                 current = _version(raw)
-                if current > steps[-1][0]:
-                    raise StorageError(
-                        f"the database has schema {current}, this version knows {steps[-1][0]}: upgrade memoranda"
-                    )
-                if version <= current:
+                _refuse_newer(current, steps[-1][0])
+                if version <= current:  # another process was faster
                     continue
                 raw.execute("SET LOCAL statement_timeout = 0; SET LOCAL memoranda.house = 'on'")
                 raw.execute(script)
                 raw.execute(f"INSERT INTO schema_history (version) VALUES ({version})")
 
 
-def _make_schema(raw: Raw, schema: str) -> None:
+def _refuse_newer(current: int, known: int) -> None:
+    if current > known:
+        raise StorageError(
+            f"the database has schema {current}, this version knows {known}: upgrade memoranda"
+        )
+
+
+def _make_schema(raw: Raw, schema: str) -> int:
+    """Make the schema and its history if they are missing; return the last version in it."""
     with raw.transaction():
         _lock(raw, schema)
         row = raw.execute("SELECT 1 FROM pg_namespace WHERE nspname = $1", [schema]).fetchone()
@@ -477,6 +485,7 @@ def _make_schema(raw: Raw, schema: str) -> None:
             "CREATE TABLE IF NOT EXISTS schema_history"
             " (version BIGINT PRIMARY KEY, applied_at TIMESTAMPTZ NOT NULL DEFAULT now())"
         )
+        return _version(raw)
 
 
 def _lock(raw: Raw, schema: str) -> None:

@@ -71,6 +71,7 @@ def _named(folder: Traversable) -> Iterator[tuple[str, str]]:
             yield name, body.strip().rstrip(";")
 
 
+@cache
 def migrations(dialect: str) -> list[tuple[int, str]]:
     """Return the schema's history for one dialect: (version, script), ascending. Versions are the same in all."""
     folder = files("memoranda.storage.sql").joinpath("migrations").joinpath(dialect)
