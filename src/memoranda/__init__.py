@@ -4,7 +4,6 @@
 """
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -36,6 +35,8 @@ _PLACES = {
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":  # read once: metadata of packages are files
+        from importlib.metadata import version  # loads much that a reader's process does not need
+
         return globals().setdefault(name, version("memoranda"))
     # The library takes a third of a second to import, which `memoranda --help` need not spend.
     if name not in __all__:
