@@ -19,9 +19,8 @@ import memoranda
 from memoranda.app.blocking import BlockingMemoranda, BlockingMemories
 from memoranda.storage.sql import Database, open_database
 from memoranda.types import Subject
-from support import postgres
+from support import postgres, shared_models, shared_readers
 from support.processes import guard
-from support.shared_readers import share
 
 SEED = os.environ.get("TEST_SEED")
 """The seed of `./test --all`; without it every run draws the same examples."""
@@ -30,7 +29,8 @@ settings.register_profile("random", settings.default, deadline=None, print_blob=
 settings.load_profile("random" if SEED else "same")
 
 guard()  # before anything is started
-share()
+shared_models.share()
+shared_readers.share()
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts `command &` with both ignored,
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)  # and the programs that tests start would inherit that
 

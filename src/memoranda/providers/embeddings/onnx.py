@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -127,16 +128,20 @@ class OnnxEmbedder(ThreadedEmbedder):
     @cached_property
     def _session(self) -> tuple[Any, list[str], str]:
         """Return the model, the names of its inputs, and the name of the output to read."""
-        weights = self.folder.checked(self.folder.manifest.weights)
-        try:
-            import onnxruntime
-
-            options = onnxruntime.SessionOptions()
-            options.intra_op_num_threads = options.inter_op_num_threads = 1
-            session = onnxruntime.InferenceSession(str(weights), options, providers=["CPUExecutionProvider"])
-        except Exception as exc:  # onnxruntime's errors share no base but Exception
-            raise EmbedderUnavailable(f"the model {weights} cannot be loaded: {exc}") from exc
+        session = load(self.folder.checked(self.folder.manifest.weights))
         return session, [given.name for given in session.get_inputs()], session.get_outputs()[0].name
 
     def _measured_dim(self) -> int:
         return len(self._pooled(self._states(self._ids("a"))))
+
+
+def load(weights: Path) -> Any:
+    """Return the model in a file, which any thread may run."""
+    try:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        return onnxruntime.InferenceSession(str(weights), options, providers=["CPUExecutionProvider"])
+    except Exception as exc:  # onnxruntime's errors share no base but Exception
+        raise EmbedderUnavailable(f"the model {weights} cannot be loaded: {exc}") from exc

@@ -30,15 +30,7 @@ class Wordpieces:
 
     @cached_property
     def _tokenizer(self) -> Any:
-        try:
-            from tokenizers import Tokenizer
-
-            tokenizer = Tokenizer.from_file(str(self._path))
-        except Exception as exc:  # tokenizers raises bare Exception
-            raise EmbedderUnavailable(f"the tokenizer {self._path} cannot be loaded: {exc}") from exc
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
-        return tokenizer
+        return load(self._path)
 
     @cached_property
     def around(self) -> tuple[list[int], list[int]]:
@@ -76,3 +68,16 @@ class Wordpieces:
             return [Span(0, len(text))]
         starts: NDArray[np.int64] = np.array(encoding.offsets, np.int64)[:, 0]
         return windows(text, np.maximum.accumulate(starts), limit - SPARE, limit // 10)
+
+
+def load(path: Path) -> Any:
+    """Return the tokenizer in a file, which cuts and pads nothing."""
+    try:
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as exc:  # tokenizers raises bare Exception
+        raise EmbedderUnavailable(f"the tokenizer {path} cannot be loaded: {exc}") from exc
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
