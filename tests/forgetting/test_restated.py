@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from memoranda.app.blocking import BlockingMemoranda
+from memoranda.facts import provenance
 from support import live_files
 from support.fact_reader import reading
 
@@ -16,6 +17,12 @@ from .test_proof import lines_of_postgres, lines_of_sqlite
 
 STREET = "Kantstrasse"
 SESSION = "home"
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages that are left are read again after half a second instead of two."""
+    monkeypatch.setattr(provenance, "READ_AGAIN_AFTER", 0.5)
 
 
 def say(rc: BlockingMemoranda, text: str, day: int) -> str:
