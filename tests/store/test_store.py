@@ -695,6 +695,7 @@ def test_a_panic_in_a_native_index_does_not_fail_the_write(
 def test_a_repair_that_fails_is_tried_again(
     rc: BlockingMemoranda, memories: BlockingMemories, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(maintenance, "RETRY_AFTER", 0.2)
     index = rc.inner.core.store.index
     monkeypatch.setattr(index, "put", failing(2, index.put, OSError("disk")))
     memories.add("missed twice")

@@ -131,8 +131,13 @@ def find(
 
 
 def settle(words: Words, rev: int) -> None:
-    """Wait until the revision is durable."""
+    """Wait until the revision is durable; the thread that commits begins at once, not when a second has passed."""
     words.flush(rev)
+    if isinstance(words, TantivyWords):
+        with words._changed:
+            if words._since is not None:
+                words._since -= words.commit_seconds
+                words._changed.notify_all()
     for _ in range(1000):
         if words.watermark >= rev:
             return
