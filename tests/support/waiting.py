@@ -14,7 +14,7 @@ from memoranda.store.core import Core
 
 SECONDS = 120.0
 """Long enough for a busy machine: a wait that is met ends at once, whatever the limit."""
-FIRST, LONGEST, GROWTH = 0.002, 0.25, 1.5
+FIRST, LONGEST, GROWTH = 0.002, 0.1, 1.5
 DUE = "SELECT kind FROM jobs WHERE state IN ('queued', 'running') AND run_at <= ?"
 
 
