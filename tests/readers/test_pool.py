@@ -51,7 +51,7 @@ def tell(
 
 
 def _alive(pid: int) -> bool:
-    with contextlib.suppress(ProcessLookupError):
+    with contextlib.suppress(ProcessLookupError, FileNotFoundError):
         os.kill(pid, 0)
         return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
     return False
@@ -93,6 +93,16 @@ def test_a_worker_reads_one_file_after_another(tmp_path: Path) -> None:
         assert first.document.text == second.document.text == str(readers.pids()[0])
         assert first.chunks == []
         assert [(place.start, place.end) for place in second.chunks] == [(0, len(second.document.text))]
+
+    tell(tmp_path, story)
+
+
+def test_a_relative_path_begins_where_its_caller_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story(readers: Readers, saying: Callable[[str], Path]) -> None:
+        await readers.read(saying("fine"), "a.odd")
+        path = saying("fine")
+        monkeypatch.chdir(path.parent)
+        assert (await readers.read(Path(path.name), "b.odd")).document.text == str(readers.pids()[0])
 
     tell(tmp_path, story)
 

@@ -79,7 +79,11 @@ class Readers:
             Unreadable: there is no text in it for us, or reading it took too much time or memory.
         """
         request = Request(
-            path=str(path), filename=filename, limits=self.limits, chunking=chunking, extra=self.extra
+            path=str(path.absolute()),  # the process may have begun in another folder
+            filename=filename,
+            limits=self.limits,
+            chunking=chunking,
+            extra=self.extra,
         )
         outcome = await self._ask(request, self._threads)
         assert isinstance(outcome, Parsed)
@@ -96,7 +100,12 @@ class Readers:
         """
         limits = msgspec.structs.replace(self.limits, seconds=min(DRAW_SECONDS, self.limits.seconds))
         request = PageRequest(
-            path=str(path), number=number, width=width, passages=list(passages), find=find, limits=limits
+            path=str(path.absolute()),
+            number=number,
+            width=width,
+            passages=list(passages),
+            find=find,
+            limits=limits,
         )
         outcome = await self._ask(request, self._drawing)
         assert isinstance(outcome, PageImage)
