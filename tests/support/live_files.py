@@ -1,4 +1,4 @@
-"""Read the files of a data folder that this process has open, from a process of its own.
+"""Read the files of a data folder that this process has open, from another process, which lasts as long as this one.
 
 Closing any descriptor of a file drops all POSIX locks that the process holds on that file
 (https://www.sqlite.org/howtocorrupt.html, section 2.2). A test that reads a live database with `read_bytes`, copies it,
@@ -16,7 +16,9 @@ import subprocess
 import sys
 import time
 from contextlib import closing, suppress
+from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 Rows = list[tuple[Any, ...]]
@@ -45,7 +47,7 @@ def copy(folder: Path, target: Path) -> None:
     Raises:
         shutil.Error: no attempt was undisturbed.
     """
-    _elsewhere("copy", folder, target)
+    _elsewhere("copy", folder, target.absolute())
 
 
 # --- the other process -----------------------------------------------------------------------------
@@ -97,24 +99,44 @@ def _state(folder: Path) -> dict[str, tuple[int, int, int]]:
 CALLS = {"holding": _holding, "select": _select, "copy": _copy}
 
 
-def _elsewhere(*call: Any) -> Any:
+_asking = Lock()
+
+
+@cache
+def _other() -> subprocess.Popen[bytes]:
+    """The other process. It ends with this one, as its input does."""
     command = [sys.executable, "-I", __file__]
-    done = subprocess.run(command, input=pickle.dumps(call), stdout=subprocess.PIPE, check=True)
-    error, answer = pickle.loads(done.stdout)
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/")
+
+
+def _elsewhere(name: str, path: Path, *arguments: Any) -> Any:
+    call = (name, path.absolute(), *arguments)
+    with _asking:
+        other = _other()
+        assert other.stdin is not None
+        assert other.stdout is not None
+        other.stdin.write(pickle.dumps(call))
+        other.stdin.flush()
+        error, answer = pickle.load(other.stdout)
     if error is not None:
         raise error
     return answer
 
 
 def main() -> None:
-    """Answer the call on standard input."""
-    name, *arguments = pickle.load(sys.stdin.buffer)
-    error = answer = None
-    try:
-        answer = CALLS[name](*arguments)
-    except Exception as exc:
-        error = exc
-    sys.stdout.buffer.write(pickle.dumps((error, answer)))
+    """Answer the calls on standard input, as long as there are any."""
+    while True:
+        try:
+            name, *arguments = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        error = answer = None
+        try:
+            answer = CALLS[name](*arguments)
+        except Exception as exc:
+            error = exc
+        sys.stdout.buffer.write(pickle.dumps((error, answer)))
+        sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":
