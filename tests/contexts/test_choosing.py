@@ -163,7 +163,7 @@ def test_two_facts_on_one_matter_come_newest_first() -> None:
         for city, score, day in (("Oslo", 0.9, 0), ("Bonn", 0.7, 2), ("Rome", 0.5, 1))
     ]
     other = hit("Tim has a dog called Rex, who is old", 0.8, "dog", kind="fact")
-    ranked = choosing.relevant_first(chosen(*facts, other))
+    ranked = choosing.relevant_first(chosen(*facts, other), "Where does Tim live?")
     assert ids(ranked) == ["Bonn", "Rome", "Oslo", "dog"]
 
 
@@ -182,7 +182,7 @@ def test_what_says_nothing_of_the_question_precedes_nothing_that_does(found: Any
         one.similarity = similarity
         one.relevance = RELATED if named or (similarity or 0) >= 0.5 else RELATED / 2
         hits.append(one)
-    ranked = choosing.relevant_first(chosen(*hits))
+    ranked = choosing.relevant_first(chosen(*hits), "Where is the old bridge?")
     about = ["bridge" in one.memory.content or (one.hit.similarity or 0) >= 0.5 for one in ranked]
     assert about == sorted(about, reverse=True)
     for is_about in (True, False):
@@ -223,7 +223,7 @@ def test_of_a_fact_and_its_message_the_one_told_has_the_better_place(
         hit("Mara lives with a cat", 0.5, "cat", kind="note"),
     )
     kept, _ = choosing.unrepeated(found, question)
-    assert ids(choosing.relevant_first(kept)) == [told, "cat"]
+    assert ids(choosing.relevant_first(kept, question)) == [told, "cat"]
 
 
 def test_a_fact_in_place_of_its_message_keeps_its_own_scores() -> None:
@@ -234,7 +234,7 @@ def test_a_fact_in_place_of_its_message_keeps_its_own_scores() -> None:
         hit("Tim has a cat", 0.6, "cat"),
     )
     kept, _ = choosing.unrepeated(found, "Which town is home?")
-    ranked = choosing.relevant_first(kept)
+    ranked = choosing.relevant_first(kept, "Which town is home?")
     assert [(one.memory.id, one.score, one.weak) for one in ranked] == [
         ("fact", 0.9, False),
         ("cat", 0.6, False),

@@ -131,7 +131,7 @@ def searched(memories: dict[str, tuple[str, float]], **rest: Any) -> Found:
     """Results of memories and `sessions` by id, each a text and its similarity, and of `passages`."""
     hits = [hit(id_, *one, kind="note") for id_, one in memories.items()]
     hits += [hit(id_, *one, kind="session_summary") for id_, one in rest.get("sessions", {}).items()]
-    chosen = choosing.relevant_first(choosing.candidates(hits))
+    chosen = choosing.relevant_first(choosing.candidates(hits), QUESTION)
     return Found(
         QUESTION,
         memories=[Window([one]) for one in chosen if one.part == "memories"],

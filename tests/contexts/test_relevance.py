@@ -14,7 +14,7 @@ from memoranda.providers.embeddings.base import Calibration
 from memoranda.types import Hit, Memory
 
 MAY = datetime(2026, 5, 1, tzinfo=UTC)
-NOWHERE = Calibration(center=())
+NOWHERE = Calibration(center=(0.0, 0.0))
 SAID = [
     "My desk is on the third floor of the library.",
     "I had soup for lunch, and it was too salty.",

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from memoranda.contexts.telling import SUMMARIES, since, window
 from memoranda.contexts.values import LeftOut, PartName
 from memoranda.memories.duplicates import contradict
-from memoranda.store.retrieval.evidence import is_unrelated
+from memoranda.store.retrieval.evidence import unrelated
 from memoranda.store.retrieval.fusion import COVERED_PENALTY, SESSION_BONUS, blended, mmr
 from memoranda.store.rows import memory_speaker
 from memoranda.text.instructions import RULES, is_standing
@@ -114,16 +114,20 @@ def candidates(hits: Iterable[Hit]) -> list[Chosen]:
     return list(by_id.values())
 
 
-def relevant_first(candidates: Sequence[Chosen], weights: Mapping[str, float] | None = None) -> list[Chosen]:
+def relevant_first(
+    candidates: Sequence[Chosen], question: str, weights: Mapping[str, float] | None = None
+) -> list[Chosen]:
     """Return the candidates in their order, weak ones last; equal scores newest first.
 
     Scores are first multiplied by the weight of the memory's kind, 1 if it has none.
 
     Of two facts about one matter the newer comes first, in the place of the better one.
     """
+    asked = frozenset(query_terms(question))
     for candidate in candidates:
+        ranking = candidate.ranking
         candidate.score = round(candidate.score * (weights or {}).get(candidate.memory.kind, 1.0), 6)
-        candidate.weak = is_unrelated(candidate.ranking.relevance)
+        candidate.weak = unrelated(ranking.relevance, asked, candidate.terms, ranking.similarity)
     waiting = sorted(
         candidates,
         key=lambda candidate: (candidate.weak, -candidate.score, -candidate.memory.occurred_at.timestamp()),

@@ -274,7 +274,7 @@ class Finding:
             self._core, self.subject.tenant_id, [candidate.memory.id for candidate in chosen]
         )
         weights = self._core.config.search.kind_weights
-        chosen = choosing.relevant_first(chosen, weights)
+        chosen = choosing.relevant_first(chosen, asked.query, weights)
         if asked.as_of is None:
             note_ended(self._core, self.subject, chosen, asked.query)
             chosen = choosing.current_first(chosen)

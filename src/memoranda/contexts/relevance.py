@@ -2,8 +2,8 @@
 
 A memory is relevant if the probability of that is not far below the best one, or if that of an older one of its author
 about the same thing is not: what was said later may hold instead. Where what was found is not likely to answer at all
-(`store.retrieval.evidence`), one that is about something else is left out too; not with a model whose similarities are
-not measured.
+(`store.retrieval.evidence`), one that is hardly relevant is left out, too. With a model that compares words alone, one
+that has any of the question is enough for all; with one whose similarities are not measured, that rule does not apply.
 """
 
 from __future__ import annotations
@@ -17,12 +17,16 @@ from memoranda.contexts.matters import Floats, Vectors, by_one_author, likeness
 from memoranda.contexts.telling import since
 from memoranda.contexts.values import LeftOut
 from memoranda.providers.embeddings.base import Calibration
-from memoranda.store.retrieval.evidence import Result, evidence
+from memoranda.store.retrieval.evidence import RELATED, Result, evidence
+from memoranda.store.retrieval.rerank_features import term_coverage
 from memoranda.store.rows import memory_speaker
 from memoranda.text.instructions import is_standing
+from memoranda.text.questions import normalise
 
-LEAST = 0.01
+LEAST = 0.02
 """The share of the best probability from which on a memory is relevant."""
+GUESSED = 0.003
+"""The same share of scores, with a model whose similarities are not measured."""
 LIKELY = 0.03
 """The least probability of a relevant memory where none is likely to answer."""
 
@@ -54,9 +58,13 @@ def relevant(
     if not candidates:
         return [], []
     scores = scores_of_matters(candidates, vectors, calibration)
-    sure = scores >= LEAST * scores.max(initial=0.0)
-    if calibration.center and not topic and not _may_answer(question, candidates, searched):
-        sure &= np.array([one.relevance >= LIKELY for one in candidates])
+    measured = bool(calibration.center)
+    for one, score in zip(candidates, scores.tolist(), strict=True):
+        one.weak = one.weak and not (measured and score >= RELATED)
+    sure = scores >= (LEAST if measured else GUESSED) * scores.max(initial=0.0)
+    shown = _shown(candidates)
+    if not topic and calibration.center is not None and evidence(question, shown, searched).level == "none":
+        sure &= scores >= LIKELY if measured else _has_a_word(question, shown)
     kept = {
         one.memory.id
         for one, stays in zip(candidates, sure.tolist(), strict=True)
@@ -69,11 +77,15 @@ def relevant(
     )
 
 
-def _may_answer(question: str, candidates: Sequence[Chosen], searched: int | None) -> bool:
-    best = sorted(candidates, key=lambda one: -one.relevance)
-    shown = [
+def _has_a_word(question: str, shown: Sequence[Result]) -> bool:
+    texts, said_by = [one.text for one in shown], [one.speaker for one in shown]
+    return bool(term_coverage(normalise(question), texts, said_by).max(initial=0.0) > 0)
+
+
+def _shown(candidates: Sequence[Chosen]) -> list[Result]:
+    """Return the candidates as evidence, best first; standing instructions answer nothing."""
+    return [
         Result(one.memory.content, memory_speaker(one.memory), one.ranking.similarity, one.ranking.relevance)
-        for one in best
+        for one in sorted(candidates, key=lambda one: -one.relevance)
         if not is_standing(one.memory)
     ]
-    return bool(shown) and evidence(question, shown, searched).level != "none"

@@ -14,8 +14,9 @@ from memoranda.errors import InvalidInput, NotFound
 from memoranda.mcp.caller import GLOBAL, Caller
 from memoranda.mcp.tool import Tool
 from memoranda.store.access import default_scopes
-from memoranda.store.retrieval.evidence import is_unrelated
+from memoranda.store.retrieval.evidence import unrelated
 from memoranda.store.rows import speaker_name
+from memoranda.text.terms import query_terms, terms
 from memoranda.text.tokens import count
 from memoranda.types import ForgetFields, Kind, Memory, NewMemory
 
@@ -239,13 +240,15 @@ async def forget(caller: Caller, asked: Forget) -> ForgetResult:
 
 async def _about(caller: Caller, query: str) -> list[Memory]:
     """The memories that a query may be about: those of the user, if the user is known."""
+    wanted = set(query_terms(query))
     answer = await caller.memories.search(
         query, limit=2 * SHOWN, hierarchy=caller.places or None, threshold=0.0
     )
     return [
         hit.memory
         for hit in answer.results
-        if caller.subject.user_id in (None, hit.memory.user_id) and not is_unrelated(hit.relevance)
+        if caller.subject.user_id in (None, hit.memory.user_id)
+        and not unrelated(hit.relevance, wanted, set(terms(hit.memory.content)), hit.similarity)
     ][:SHOWN]
 
 

@@ -235,8 +235,8 @@ def test_several_that_may_be_relevant_are_more_likely_to_answer() -> None:
 def test_evidence_is_not_of_what_a_search_prefers(product: BlockingMemoranda) -> None:
     """A fact that nobody used for half a year, and one of a scope that counts little, answer as well as ever."""
     search = product.memories.search
-    product.memories.add("Clara plays the cello in an orchestra.", kind="fact", agent_id="a")
-    asked = "Which instrument does Clara play?"
+    product.memories.add("Otto has called his sailing boat Pelican.", kind="fact", agent_id="a")
+    asked = "What is the name of Otto's boat?"
     now = search(asked)
     assert now.evidence == "strong"
     later = search(asked, as_of=datetime.now(UTC) + timedelta(days=170))
@@ -246,4 +246,4 @@ def test_evidence_is_not_of_what_a_search_prefers(product: BlockingMemoranda) ->
         assert found.results[0].score < now.results[0].score / 10
         assert found.results[0].relevance == pytest.approx(now.results[0].relevance, abs=1e-3)
     told = product.context(asked, as_of=datetime.now(UTC) + timedelta(days=170))
-    assert (told.evidence, "cello" in told.text) == ("strong", True)
+    assert (told.evidence, "Pelican" in told.text) == ("strong", True)

@@ -220,15 +220,19 @@ def test_importance_and_age_boost_within_bounds(memories: BlockingMemories) -> N
     assert max(hit.score for hit in memories.search("heron nests", recency="boost").results) <= 1.0
 
 
+def likely(hit: Hit) -> float:
+    assert hit.explanation is not None
+    return 1 / (1 + math.exp(-sum(hit.explanation.added.values())))
+
+
 def test_a_boost_changes_no_score_but_its_own(memories: BlockingMemories) -> None:
     """Where it makes more than 1 of the best one, the others keep their scores."""
     memories.add("The heron nests here.", occurred_at=DAY)
     vast = memories.add("The heron nests here", importance=100, session_id="y").memory.id
-    plain = {hit.memory.id: hit.relevance for hit in memories.search("heron nests", recency="off").results}
-    boosted = memories.search("heron nests", recency="boost").results
-    assert boosted[0].memory.id == vast
-    assert boosted[0].score == pytest.approx(min(1.0, 1.25 * plain[vast]), abs=1e-5)
-    assert boosted[1].score == pytest.approx(plain[boosted[1].memory.id], abs=1e-5)
+    first, second = memories.search("heron nests", recency="boost", explain=True).results
+    assert first.memory.id == vast
+    assert first.score == pytest.approx(min(1.0, 1.25 * likely(first)), abs=1e-5)
+    assert second.score == pytest.approx(likely(second), abs=1e-5)
 
 
 def test_hits_of_a_deeper_search_are_scored_as_the_first_ones(memories: BlockingMemories) -> None:
@@ -237,10 +241,9 @@ def test_hits_of_a_deeper_search_are_scored_as_the_first_ones(memories: Blocking
     assert len(found) == 120
     scores = [hit.score for hit in found]
     assert scores == sorted(scores, reverse=True)
-    for hit in found:
-        likely = 1 / (1 + math.exp(-sum(hit.explanation.added.values())))
-        assert hit.relevance == pytest.approx(likely, abs=1e-5)
-        assert hit.score <= likely + 1e-5
+    assert all(hit.explanation and hit.explanation.added for hit in found)
+    assert all(hit.score <= likely(hit) + 1e-5 for hit in found)
+    assert [hit.score for hit in found[:50]] == pytest.approx([likely(hit) for hit in found[:50]], abs=1e-5)
 
 
 def test_sessions_and_messages_merge_as_their_source_has_it(memories: BlockingMemories) -> None:

@@ -20,7 +20,7 @@ from memoranda.responses.tools.calls import done_call
 from memoranda.responses.tools.memory import SHOWN, MemoryTool, acting, arguments_of, places
 from memoranda.responses.tools.reading import Reading
 from memoranda.responses.values import OWN_LABEL, Item
-from memoranda.store.retrieval.evidence import is_unrelated
+from memoranda.store.retrieval.evidence import unrelated
 from memoranda.text.terms import query_terms, terms
 from memoranda.types import Memory
 
@@ -93,7 +93,7 @@ class MemoryForget(MemoryTool):
                 meant = _named_by_user(candidates, turn) if seen else []
         else:
             wanted = set(query_terms(asked.query or ""))
-            candidates = await _about(memories, asked.query or "", turn)
+            candidates = await _about(memories, asked.query or "", wanted, turn)
             at_once = at_once and _may(asked.query or "", turn, LEAST)
             meant = [memory for memory in candidates if at_once and wanted <= set(terms(memory.content))]
         if meant:
@@ -162,12 +162,17 @@ def is_forget_call(item: Item) -> bool:
     )
 
 
-async def _about(memories: Memories, query: str, turn: Turn) -> list[Memory]:
-    """The user's own memories that a query may be about."""
+async def _about(memories: Memories, query: str, wanted: set[str], turn: Turn) -> list[Memory]:
+    """The user's own memories that a query may be about; `wanted` are its terms."""
     answer = await memories.search(query, limit=2 * MOST, hierarchy=places(turn), threshold=0.0, explain=True)
     core = turn.core
     hits = await core.threads.run(partial(relevant_hits, topic=True), core, acting(turn), query, answer)
-    return [hit.memory for hit in hits if _own(hit.memory, turn) and not is_unrelated(hit.relevance)][:MOST]
+    return [
+        hit.memory
+        for hit in hits
+        if _own(hit.memory, turn)
+        and not unrelated(hit.relevance, wanted, set(terms(hit.memory.content)), hit.similarity)
+    ][:MOST]
 
 
 def _named_by_user(candidates: Sequence[Memory], turn: Turn) -> list[Memory]:

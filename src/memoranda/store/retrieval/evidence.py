@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 import msgspec
@@ -24,6 +25,9 @@ _LONG = regex(r"\d{4}")
 RELATED = 0.02
 """The probability of being relevant below which a text is taken to be about something else: of the relevant ones, 95 to
 99 % have more, of the other first twenty, 23 to 46 %."""
+SIMILAR = 0.5
+"""The similarity below which a text without a term of the question is taken to be about something else, with a model
+whose similarities are not measured."""
 LOOKED_AT = 10
 """The first results, from which evidence is estimated."""
 WITHOUT_ID, WITHOUT_LONG_ID = 0.5, 0.1
@@ -81,10 +85,17 @@ class Result(msgspec.Struct, frozen=True):
     written: bool = False
 
 
-def is_unrelated(relevance: float | None) -> bool:
-    """Return True if a text is known to be about something else than the question, by the probability that it is
-    relevant."""
-    return relevance is not None and relevance < RELATED
+def unrelated(
+    relevance: float | None, asked: AbstractSet[str], terms: AbstractSet[str], similarity: float | None
+) -> bool:
+    """Return True if a text is about something else than the question, by the probability that it is relevant. Where
+    that is not known: if it has no term of the question and is not known to be similar to it.
+
+    `similarity` is calibrated, in 0..1; None where it is not known.
+    """
+    if relevance is not None:
+        return relevance < RELATED
+    return not asked & terms and (similarity is None or similarity < SIMILAR)
 
 
 def evidence(question: str, results: Sequence[Result], searched: int | None = None) -> Evidence:
