@@ -23,7 +23,8 @@ from memoranda.store.access import selection_filter
 from memoranda.store.core import Core
 from memoranda.store.retrieval.candidates import Target
 from memoranda.store.retrieval.fusion import boosted
-from memoranda.store.retrieval.search import Found, ModelChanged
+from memoranda.store.retrieval.hits import Found
+from memoranda.store.retrieval.search import ModelChanged
 from memoranda.store.rows import Record, refs_of
 from memoranda.types import Query, Selection, Subject
 
@@ -140,7 +141,7 @@ def _ranked(core: Core, results: Found) -> list[Remembered]:
     if not results.rows:
         return []
     now = now_micros()
-    similar = [core.recall.similarity(results, at) for at in range(len(results.rows))]
+    similar = [results.similarity(at) for at in range(len(results.rows))]
     known = [similarity for similarity in similar if similarity is not None]
     fused = [min(known, default=float(results.ranked.scores[place])) for place in results.places]
     base = np.array(

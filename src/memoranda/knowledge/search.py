@@ -23,7 +23,8 @@ from memoranda.store.ids import listed
 from memoranda.store.retrieval.candidates import Target
 from memoranda.store.retrieval.evidence import LOOKED_AT, Evidence, Result, evidence
 from memoranda.store.retrieval.fusion import mmr
-from memoranda.store.retrieval.search import Found, ModelChanged, check
+from memoranda.store.retrieval.hits import Found
+from memoranda.store.retrieval.search import ModelChanged, check
 from memoranda.store.rows import CHUNK, Record, searched_text
 from memoranda.store.usage import SEARCH, Cost
 from memoranda.text.cover import only_asks
@@ -216,7 +217,7 @@ class Searching:
                     Result(
                         _judged(row),
                         None,
-                        self._core.recall.similarity(result, at),
+                        result.similarity(at),
                         result.relevance(at),
                         written=True,
                     )
@@ -244,7 +245,7 @@ class Searching:
         best_by_key: dict[tuple[str, int], Best] = {}
         for result in results:
             rows = {place: at for at, place in enumerate(result.places)}
-            similarities = self._core.recall.similarities(result)
+            similarities = result.similarities()
             for place, score in enumerate(result.ranked.scores.tolist()):
                 best = Best(score, result, place, rows.get(place), similarities[place])
                 if best.key not in best_by_key or best_by_key[best.key].score < score:
@@ -301,7 +302,7 @@ class Searching:
             heading=place.heading if len(hits) == 1 else part.heading,
             title=place.title,
             columns=columns_of(part.header),
-            explanation=self._core.recall.explain(best.result, at) if query.explain else None,
+            explanation=best.result.explain(at) if query.explain else None,
         )
 
     def _part(self, query: PassageQuery, best: Best, place: Place) -> Part:

@@ -9,13 +9,11 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from memoranda.clock import moment, now_micros
-from memoranda.errors import EmbedderUnavailable, IndexUnavailable, InvalidInput
+from memoranda.errors import InvalidInput
 from memoranda.filters import all_of, check_unicode, matches
 from memoranda.providers.embeddings.base import Calibration, QueryEmbedding
-from memoranda.storage.sql.base import Connection
 from memoranda.store.access import (
     default_scopes,
     hierarchy_scopes,
@@ -23,25 +21,21 @@ from memoranda.store.access import (
     scopes_filter,
     selection_filter,
 )
-from memoranda.store.index_sync import Live
 from memoranda.store.retrieval.candidates import Candidates, Target
 from memoranda.store.retrieval.evidence import LOOKED_AT, with_evidence
-from memoranda.store.retrieval.fusion import Ranking, followed_by, fuse, rank_of
+from memoranda.store.retrieval.fusion import Ranking, followed_by, fuse
+from memoranda.store.retrieval.gathering import Gathering
+from memoranda.store.retrieval.hits import Found, hit
 from memoranda.store.retrieval.pending import Fresh, Pending, Waiting
-from memoranda.store.retrieval.rerank_features import beside
-from memoranda.store.retrieval.reranking import PASSAGES, Asked, How, Stage, rescored
+from memoranda.store.retrieval.reranking import PASSAGES, Asked, How, rescored
 from memoranda.store.retrieval.scoring import factors
-from memoranda.store.rows import Record, attributes, fetch, to_memory
+from memoranda.store.rows import Record, attributes, fetch
 from memoranda.store.store import Store
-from memoranda.text.analysis import Wanted, wanted_by
-from memoranda.text.highlights import highlights
+from memoranda.text.analysis import wanted_by
 from memoranda.text.numbers import has_long_number
-from memoranda.types import MAX_LIMIT, Explanation, Highlight, Hit, Query, SearchResult, Subject
+from memoranda.types import MAX_LIMIT, Query, SearchResult, Subject
 
 log = logging.getLogger("memoranda.search")
-SNIPPET = 240
-BESIDE = 10
-"""The best candidates of vector search, and of keyword search, whose neighbours are candidates as well."""
 NEIGHBOURLY = ("auto", "people", "assistant")
 """Ways to score candidates in which messages count by their conversation."""
 READY_LIMIT = 50
@@ -63,34 +57,6 @@ class Settings(msgspec.Struct, frozen=True):
     how: How = msgspec.field(default_factory=How)
 
 
-class Found(msgspec.Struct):
-    """The result of a search: rows, best first, each with its place in the ranking. `stage` says how the `first`
-    candidates were scored, and not those behind them. `searched` is that of
-    `SearchResult`. `covered` is False if the model was not trained on the language of the question: cosines weigh
-    nothing then."""
-
-    tenant: str
-    ranked: Ranking
-    candidates: Candidates
-    weights: dict[str, float]
-    stage: Stage
-    first: int = 0
-    searched: int | None = None
-    covered: bool = True
-    rows: list[Record] = msgspec.field(default_factory=list)
-    places: list[int] = msgspec.field(default_factory=list)
-
-    def relevance(self, at: int) -> float | None:
-        """Return the probability that result row `at` is relevant; None where hits are scored otherwise."""
-        value = float(self.ranked.relevance[self.places[at]])
-        return None if value != value else round(value, 6)
-
-    @property
-    def degraded(self) -> list[str]:
-        """The parts of the search that could not answer in full."""
-        return sorted(self.candidates.degraded)
-
-
 class ModelChanged(Exception):
     """The query was embedded with a model that was replaced meanwhile."""
 
@@ -103,6 +69,7 @@ class Recall:
         self.calibration = calibration
         self.settings = settings
         self.pending = Pending(store)
+        self._gathering = Gathering(store, self.pending)
 
     def search(
         self,
@@ -129,7 +96,7 @@ class Recall:
         judged = msgspec.structs.replace(query, limit=max(query.limit, LOOKED_AT))
         found = self.find(subject.tenant_id, judged, embedding, targets, threshold, how, fresh)
         terms = wanted_by(query.query) if query.highlights else None
-        results = [self._hit(found, at, terms, query.explain) for at in range(len(found.rows))]
+        results = [hit(self.store, found, at, terms, query.explain) for at in range(len(found.rows))]
         result = SearchResult(
             results=results,
             total_count=0,
@@ -166,9 +133,9 @@ class Recall:
         vector = None if embedding is None else embedding.vector
         covered = embedding is None or embedding.covered or query.mode == "dense"
         depth = self.settings.candidates
-        candidates = self._gather(tenant, query, vector, targets, live, fresh, depth)
+        candidates = self._gathering.gather(tenant, query, vector, targets, live, fresh, depth)
         if vector is not None and covered and how.rerank in NEIGHBOURLY:
-            self._add_neighbours(tenant, vector, targets, candidates)
+            self._gathering.add_neighbours(tenant, vector, targets, candidates)
         searched = None if vector is None or query.mode == "words" else candidates.searched()
         weights = self._weights(query)
         sides = weights if covered else {"dense": 0.0, "words": 1.0}
@@ -189,14 +156,14 @@ class Recall:
         ranked = _above(ranked, floor)
         first = len(ranked)
         if query.limit > first and depth < MAX_LIMIT and candidates.goes_on(floor):
-            candidates = self._gather(tenant, query, vector, targets, live, fresh, MAX_LIMIT)
+            candidates = self._gathering.gather(tenant, query, vector, targets, live, fresh, MAX_LIMIT)
             deeper, _ = rescored(self.store.db, asked, self._fused(candidates, sides), how)
             ranked = followed_by(ranked, _above(deeper, floor))
         candidates.degraded.update(late)
         searched = None if "index" in late else searched
         if not covered:
             candidates.degraded.add("language")
-        found = Found(tenant, ranked, candidates, weights, stage, first, searched, covered)
+        found = Found(tenant, self.calibration, ranked, candidates, weights, stage, first, searched, covered)
         self._take_rows(query.limit, found, targets)
         return found
 
@@ -246,112 +213,7 @@ class Recall:
             for scope in hierarchy_scopes(query.hierarchy)
         ]
 
-    # --- the two sides -----------------------------------------------------------------------------
-
-    def _gather(
-        self,
-        tenant: str,
-        query: Query,
-        vector: NDArray[np.float32] | None,
-        targets: Sequence[Target],
-        live: Live,
-        fresh: Fresh | None,
-        depth: int,
-    ) -> Candidates:
-        candidates = Candidates(live, as_of_rev=self.store.derived.applied)
-        candidates.degraded.update(self.store.behind)
-        answered = query.mode != "words" and self._dense_side(
-            tenant, query, vector, targets, depth, candidates
-        )
-        answered |= query.mode != "dense" and self._words_side(tenant, query, targets, depth, candidates)
-        if not answered:  # an empty result would mean that nothing matches
-            raise IndexUnavailable("No index answers this search. Rows are safe; try again.")
-        if vector is not None and query.mode != "words":
-            self.pending.add(tenant, vector, targets, fresh, candidates)
-        if vector is not None and query.mode == "hybrid":
-            self._complete(tenant, vector, candidates)
-        return candidates
-
-    def _dense_side(
-        self,
-        tenant: str,
-        query: Query,
-        vector: NDArray[np.float32] | None,
-        targets: Sequence[Target],
-        depth: int,
-        candidates: Candidates,
-    ) -> bool:
-        """Add the candidates of vector search. Return False if it failed; `degraded` then says why."""
-        if vector is None:
-            if query.mode == "dense":
-                raise EmbedderUnavailable("the query could not be embedded; mode hybrid answers from words")
-            candidates.degraded.add("embedding")
-            return False
-        if self.store.next_space is not None:
-            candidates.degraded.add("embedding")
-        for target in targets:
-            try:
-                near = candidates.live.index.search(tenant, vector, depth, target.where)
-            except BaseException as exc:
-                _check_degradable("index", exc)
-                candidates.degraded.add("index")
-                return False
-            candidates.add_dense(near, target, depth)
-        return True
-
-    def _words_side(
-        self, tenant: str, query: Query, targets: Sequence[Target], depth: int, candidates: Candidates
-    ) -> bool:
-        """Add the candidates of keyword search. Return False if it failed; `degraded` then says so."""
-        for target in targets:
-            try:
-                hits = self.store.words.search(tenant, query.query, depth, target.where)
-            except BaseException as exc:
-                _check_degradable("words", exc)
-                candidates.degraded.add("words")
-                return False
-            candidates.add_words(hits, target, depth)
-        return True
-
-    def _complete(self, tenant: str, vector: NDArray[np.float32], candidates: Candidates) -> None:
-        """Add cosines for the memories that only keyword search found, so that every candidate has both scores."""
-        missing = candidates.only_words()
-        if not len(missing) or "index" in candidates.degraded:
-            return
-        try:
-            near = candidates.live.index.scores(tenant, vector, missing)
-        except BaseException as exc:
-            _check_degradable("index", exc)
-            candidates.degraded.add("index")
-            return
-        candidates.add_dense(near, None, len(missing) + 1)
-        candidates.estimate()
-
-    def _add_neighbours(
-        self, tenant: str, vector: NDArray[np.float32], targets: Sequence[Target], candidates: Candidates
-    ) -> None:
-        """Add the messages right before and after the best of vector search and of keyword search: what answers a
-        question is often said beside what repeats its words."""
-        best = [
-            seqs[np.argsort(-scores, kind="stable")[:BESIDE]]
-            for seqs, scores in (candidates.dense, candidates.words)
-        ]
-        seqs = np.unique(np.concatenate(best)).tolist()
-        if not seqs or "index" in candidates.degraded:
-            return
-
-        def read(c: Connection) -> list[list[int]]:
-            return [beside(c, tenant, seqs, target.where) for target in targets]
-
-        for target, near in zip(targets, self.store.db.read(read, tenant, late=True), strict=True):
-            new = np.setdiff1d(np.array(near, np.int64), candidates.dense[0])
-            try:
-                scored = candidates.live.index.scores(tenant, vector, new)
-            except BaseException as exc:
-                _check_degradable("index", exc)
-                candidates.degraded.add("index")
-                return
-            candidates.add_dense(scored, target, len(new) + 1)
+    # --- from candidates to rows --------------------------------------------------------------------
 
     def _fused(self, candidates: Candidates, weights: dict[str, float]) -> Ranking:
         """Return the candidates by their fused scores."""
@@ -369,8 +231,6 @@ class Recall:
         if not threshold or query.mode == "words" or not len(candidates.dense[0]):
             return None
         return self.calibration.cosine(threshold)
-
-    # --- from candidates to hits -------------------------------------------------------------------
 
     def _take_rows(self, limit: int, found: Found, targets: Sequence[Target]) -> None:
         """Read the rows of the best candidates that still exist, until there are `limit`."""
@@ -390,67 +250,6 @@ class Recall:
                     continue
                 found.rows.append(row)
                 found.places.append(i)
-
-    def similarities(self, found: Found) -> list[float | None]:
-        """Return the calibrated similarity of each candidate; None if its cosine is unknown, estimated, or of a
-        question in a language that the model was not trained on."""
-        return [self._similarity(found, place) for place in range(len(found.ranked))]
-
-    def similarity(self, found: Found, at: int) -> float | None:
-        """Return the calibrated similarity of result row `at`, see `similarities`."""
-        return self._similarity(found, found.places[at])
-
-    def _similarity(self, found: Found, place: int) -> float | None:
-        cosine = float(found.ranked.cosines[place])
-        if (
-            not found.covered
-            or cosine != cosine
-            or int(found.ranked.seqs[place]) in found.candidates.estimated
-        ):
-            return None
-        return round(self.calibration.similarity(cosine), 6)
-
-    def explain(self, found: Found, at: int) -> Explanation:
-        """Return every part of the score of result row `at`."""
-        return _explain(found, found.places[at], self.similarity(found, at), at + 1)
-
-    def _hit(self, found: Found, at: int, terms: Wanted | None, explain: bool) -> Hit:
-        """Return result row `at`, with its highlights if there are `terms` to look for."""
-        row = found.rows[at]
-        return Hit(
-            memory=to_memory(row),
-            score=round(float(found.ranked.scores[found.places[at]]), 6),
-            relevance=found.relevance(at),
-            similarity=self.similarity(found, at),
-            highlights=[] if terms is None else self._highlights(found, row, terms),
-            explanation=self.explain(found, at) if explain else None,
-        )
-
-    def _highlights(self, found: Found, row: Record, terms: Wanted) -> list[Highlight]:
-        part = found.candidates.parts.get(row.seq)
-        return highlights(row.content, terms) or self._snippet(row, part, terms)
-
-    def _snippet(self, row: Record, part: int | None, terms: Wanted) -> list[Highlight]:
-        """Return the highlights if no term matches near the beginning of the text: matches in the window whose vector
-        matched, else the beginning of that window."""
-        start = 0
-        if part:
-            key = [row.tenant_id, self.store.space, row.seq, part]
-            span = self.store.db.read(lambda c: c.one("embedding_span", key), row.tenant_id, late=True)
-            start, stop = (int(span[0]), int(span[1])) if span else (0, 0)
-            inside = highlights(row.content[start:stop], terms)
-            if inside:
-                return [Highlight(text=h.text, start=start + h.start, end=start + h.end) for h in inside]
-        text = row.content[start : start + SNIPPET]
-        return [Highlight(text=text, start=start, end=start + len(text))] if text else []
-
-
-def _check_degradable(side: str, exc: BaseException) -> None:
-    """Log that a search continues without a side, if its index is unavailable or its native code panicked (which is no
-    Exception). Raise any other exception again."""
-    if not isinstance(exc, IndexUnavailable) and type(exc).__name__ != "PanicException":
-        raise exc
-    log.warning("search goes on without the %s: %s", side, exc)
 
 
 def check(query: Query) -> None:
@@ -487,33 +286,3 @@ def _passes(row: Record, targets: Sequence[Target]) -> bool:
     """Return True if a row that changed during the search still passes a target."""
     values = attributes(row)
     return any(matches(target.where, values) for target in targets)
-
-
-def _explain(found: Found, i: int, similarity: float | None, rank: int) -> Explanation:
-    ranked, stage = found.ranked, found.stage
-    scope_weight = float(ranked.scope_weights[i])
-    added = {name: float(part) for name, part in zip(stage.added, ranked.added[i], strict=True) if part}
-    factors = {name: float(part) for name, part in zip(stage.factors, ranked.factors[i], strict=True)}
-    return Explanation(
-        cosine=_number(ranked.cosines[i]),
-        similarity=similarity,
-        bm25=_number(ranked.bm25[i]),
-        dense_normalised=_number(ranked.dense[i]),
-        words_normalised=_number(ranked.words[i]),
-        dense_rank=rank_of(ranked.cosines, ranked.seqs, i),
-        words_rank=rank_of(ranked.bm25, ranked.seqs, i),
-        weights=found.weights,
-        scope=found.candidates.scopes.get(int(ranked.seqs[i])),
-        scope_weight=scope_weight,
-        fused=float(ranked.fused[i]),
-        preset=stage.preset,
-        added=added,
-        factors=factors,
-        rank_before=int(ranked.rank_before[i]),
-        rank_after=rank,
-        formula=stage.formula(scope_weight, added, factors),
-    )
-
-
-def _number(value: float) -> float | None:
-    return float(value) if value == value else None
