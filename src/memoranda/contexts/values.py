@@ -212,8 +212,8 @@ class ContextPiece(msgspec.Struct, kw_only=True):
 
 
 class LeftOut(msgspec.Struct, kw_only=True):
-    """A result, or a given part, that is not in the context. `why`: `budget`; `floor`, its similarity is below the
-    threshold, or it has no term of the question, is not similar to it and would stand before a better result of a later
+    """A result, or a given part, that is not in the context. `why`: `budget`; `floor`, it is not relevant, its
+    similarity is below the threshold, or it is about something else and would stand before a better result of a later
     part; `duplicate`, `of` says the same; `covered`, the chunk `of` says it; `present`, it is in the recent messages,
     or excluded, or a fact that rests on excluded messages alone."""
 
