@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import shutil
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from memoranda.cli.serve import welcome
 from memoranda.client import Client
 from memoranda.config import load
 from memoranda.memory_stores.values import StoreMemory
+from memoranda.store import index_sync
 from support.exports import undated
 from support.server_process import Process
 
@@ -28,6 +30,19 @@ def test_add_then_search(run: Any) -> None:
     found = run.json("search", "where is the spare key?")
     assert found["results"][0]["memory"]["id"] == added["memory"]["id"]
     assert 0 <= found["results"][0]["score"] <= 1
+
+
+def test_a_command_waits_for_the_words_that_are_filled_in_the_background(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.json("add", "The spare key is under the blue pot.")
+    shutil.rmtree(tmp_path / "memoranda-data" / "words-tantivy")
+    monkeypatch.setattr(index_sync, "FEW", 0)
+    found = run("search", "pot", "--mode", "words", "--json")
+    assert "bringing them up to date" in found.stderr
+    answer = json.loads(found.stdout)
+    assert (len(answer["results"]), answer["degraded"]) == (1, [])
+    assert "bringing" not in run("search", "pot").stderr
 
 
 def test_the_same_text_is_stored_once(run: Any) -> None:

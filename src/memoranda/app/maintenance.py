@@ -7,6 +7,7 @@ import contextlib
 import logging
 import random
 from collections.abc import Coroutine
+from concurrent.futures import CancelledError
 from typing import Any
 
 from memoranda.config.sections import OPERATOR_TENANT
@@ -66,10 +67,26 @@ class Upkeep:
         if self.core.store.db.shared:
             self._watchers.append(self.loop.create_task(self._watch()))
         self._watchers.append(self.loop.create_task(self._compare()))
+        if self.core.store.derived.behind:
+            self._watchers.append(self.loop.create_task(self._fill()))
 
     def also(self, work: Coroutine[Any, Any, None]) -> None:
         """Run this until the end."""
         self._watchers.append(self.loop.create_task(work))
+
+    async def _fill(self) -> None:
+        """Bring the indexes up to date that lacked many rows at the start. One that fails is left to a job."""
+        derived = self.core.store.derived
+        began = self.loop.time()
+        log.info("the %s index is brought up to date in the background", " and ".join(derived.behind))
+        try:
+            done = await self.core.threads.run(derived.repair)
+        except Exception as exc:  # however it fails
+            log.warning("an index is not up to date, and is tried again: %s", exc)
+            for side in list(derived.behind):
+                self.behind(side)
+        else:
+            log.info("indexes up to date: %s rows in %.1f s", done, self.loop.time() - began)
 
     async def _compare(self) -> None:
         """Compare some texts of a random tenant with their hashes, from time to time."""
@@ -99,6 +116,7 @@ class Upkeep:
     def end(self) -> None:
         """Stop: no job is enqueued from here on."""
         self._open = False
+        self.core.store.derived.stopped.set()
         for task in (*self._tasks, *self._watchers):
             task.cancel()
 
@@ -184,7 +202,7 @@ class Upkeep:
         """Replay the rows that an index rejected, as soon as it accepts them, however long that takes."""
         try:
             done = await self.core.threads.run(self.core.store.derived.repair)
-        except (IndexUnavailable, OSError) as exc:
+        except (IndexUnavailable, OSError, CancelledError) as exc:
             raise Postponed(str(exc), RETRY_AFTER) from exc
         if self.core.store.derived.behind:
             raise Postponed("an index still misses changes", RETRY_AFTER)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -11,7 +11,7 @@ from memoranda.cli.options import pairs
 from memoranda.cli.output import say
 from memoranda.config import load
 from memoranda.config.sections import Config
-from memoranda.errors import FolderInUse, NotFound
+from memoranda.errors import FolderInUse, IndexUnavailable, NotFound
 from memoranda.storage.data_lock import DATABASE, refuse_lost_database
 
 if TYPE_CHECKING:  # importing the application takes two seconds, and a folder that is served is not opened
@@ -83,11 +83,21 @@ def open_product(config: Config) -> Iterator[Product]:
         url = busy.url
     else:
         with product:
+            _await_indexes(product)
             yield product
         return
     say(f"{config.data} is served at {url}; going through it")
     with connect(url, config) as client:
         yield client
+
+
+def _await_indexes(product: BlockingMemoranda) -> None:
+    """Wait until an index that lacks many rows has them: a command ends before that is done in the background."""
+    derived = product.inner.core.store.derived
+    if derived.behind:
+        say("the indexes lack many memories; bringing them up to date first")
+        with suppress(IndexUnavailable):  # searches say which did not answer
+            derived.repair()
 
 
 @contextmanager

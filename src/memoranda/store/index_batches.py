@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,21 +12,34 @@ from numpy.typing import NDArray
 from memoranda.indexes.keyword.base import Words
 from memoranda.indexes.vector.base import Index
 from memoranda.storage.sql.base import Connection, Database
-from memoranda.store.changes import Put, vector_batch, word_docs
+from memoranda.store.changes import Applied, Put, vector_batch, word_docs
 from memoranda.store.rows import Record, newer_than
 from memoranda.store.steps import parted
 from memoranda.text.json import compact_json
 
 PAGE = 1_000
+SHORT = 250
+"""Rows of a page of a part of the rows: it is put while others write."""
+LAST = (1 << 63) - 1
+"""The greatest seq."""
 
 
-def replay(db: Database, index: Index | Words, space: int | None, tenant: str, since: int) -> int:
+def replay(
+    db: Database,
+    index: Index | Words,
+    space: int | None,
+    tenant: str,
+    since: int,
+    within: tuple[int, int] = (0, LAST),
+) -> int:
     """Put one tenant's rows changed after `since` into an index, one page per transaction; return the rows put.
-    `space` is the vector space, None for the keyword index."""
-    count = after = 0
+    `space` is the vector space, None for the keyword index. Of `within`, the rows have seqs beyond the first number
+    and up to the second."""
+    count, (after, upto) = 0, within
     while True:
-        limit = min(PAGE, index.put_limit or PAGE) if isinstance(index, Index) else PAGE
-        page, more = _replay_page(db, index, space, tenant, since, after, limit)
+        most = PAGE if upto == LAST else SHORT
+        limit = min(most, index.put_limit or most) if isinstance(index, Index) else most
+        page, more = _replay_page(db, index, space, tenant, since, after, upto, limit)
         count += len(page)
         if not more:
             return count
@@ -34,7 +47,14 @@ def replay(db: Database, index: Index | Words, space: int | None, tenant: str, s
 
 
 def _replay_page(
-    db: Database, index: Index | Words, space: int | None, tenant: str, since: int, after: int, limit: int
+    db: Database,
+    index: Index | Words,
+    space: int | None,
+    tenant: str,
+    since: int,
+    after: int,
+    upto: int,
+    limit: int,
 ) -> tuple[Sequence[Put], bool]:
     """Put at most `limit` rows, with no more vectors than that unless one row has them; return them, and whether there
     are more."""
@@ -42,8 +62,10 @@ def _replay_page(
     def read(c: Connection) -> tuple[list[int], Sequence[Put], bool]:
         gone = [] if after else [int(seq) for (seq,) in c.all("removals_after", [tenant, since])]
         rows = changed_page(c, tenant, space, since, after, limit)
+        whole = len(rows) == limit and rows[-1].row.seq < upto
+        rows = [put for put in rows if put.row.seq <= upto]
         page = next(parted(rows, lambda put: max(1, len(put.vectors)), limit), rows)
-        return gone, page, len(rows) == limit or len(page) < len(rows)
+        return gone, page, whole or len(page) < len(rows)
 
     def take(index: Any, changes: tuple[list[int], Sequence[Put], bool]) -> None:
         gone, page, _ = changes
@@ -97,3 +119,37 @@ def with_vectors(c: Connection, tenant: str, space: int, rows: Sequence[Record])
     for seq, _, _, _, blob in c.all("embeddings_of", [tenant, space, compact_json(seqs)]):
         vectors[seq].append(np.frombuffer(blob, dtype="<f4"))
     return [Put(row, vectors[row.seq]) for row in rows]
+
+
+def extent(c: Connection) -> tuple[list[str], int, int]:
+    """Return the tenants, the last revision, and the revision from which removals are recorded."""
+    row, floor = c.one("last_rev"), c.one("get_meta", ["removals_from"])
+    tenants = [str(tenant) for (tenant,) in c.all("tenants")]
+    return tenants, int(row[0]) if row else 0, int(floor[0]) if floor else 0
+
+
+def lacks_more(c: Connection, since: int, rev: int, few: int) -> bool:
+    """Return True if more than `few` rows have changed after revision `since`; `rev` is the last one."""
+    left = few
+    for (tenant,) in c.all("changed_tenants", [since]) if rev - since > few else ():
+        left -= len(newer_than(c, str(tenant), since, 0, left + 1))
+        if left < 0:
+            return True
+    return False
+
+
+def to_index(index: Index, removed: Mapping[str, Sequence[int]], puts: Mapping[str, Sequence[Put]]) -> None:
+    """Apply one change to a vector index."""
+    for tenant, seqs in removed.items():
+        index.remove(tenant, seqs)
+    for tenant, some in puts.items():
+        put_vectors(index, tenant, some)
+
+
+def to_words(words: Words, applied: Applied) -> None:
+    """Apply one change to a keyword index."""
+    for tenant, seqs in applied.removed.items():
+        words.remove(tenant, seqs)
+    for tenant, puts in applied.puts.items():
+        if reworded := [put for put in puts if put.reworded]:
+            put_words(words, tenant, reworded)

@@ -10,7 +10,8 @@ All processes of a database must be configured with the same inside and shared i
 index of another process reports it in every answer, and leaves its changes in the journal for the other process. A
 process with a local index does so too, but misses no change itself.
 
-An index that fails is marked behind, searches report it, and `catch_up` replays the rows.
+An index that fails is marked behind, searches report it, and `catch_up` replays the rows. So is a local keyword index
+that lacks many rows when it is opened, since nothing waits for that; it takes the changes made meanwhile.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from __future__ import annotations
 import logging
 import secrets
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
+from concurrent.futures import CancelledError
 
 import msgspec
 
@@ -27,8 +29,8 @@ from memoranda.errors import Conflict, IndexUnavailable, StorageError
 from memoranda.indexes.keyword.base import Words
 from memoranda.indexes.vector.base import Index
 from memoranda.storage.sql.base import Connection, Database
-from memoranda.store.changes import Applied, Put
-from memoranda.store.index_batches import put_vectors, put_words, replay, with_vectors
+from memoranda.store.changes import Applied
+from memoranda.store.index_batches import extent, lacks_more, replay, to_index, to_words, with_vectors
 from memoranda.text.json import compact_json
 
 log = logging.getLogger("memoranda.store")
@@ -39,6 +41,10 @@ SETTLED_WITHIN = 10_000_000
 CHANGE_SECONDS = 2.0
 """For how long a search waits until the indexes have taken a change of this process."""
 BEYOND = 1 << 62
+FEW = 2_500
+"""Rows that a keyword index may lack and still be brought up to date at opening, which takes a fifth of a second."""
+STEP = 10_000
+"""Revisions between two records of how far a keyword index has been filled."""
 UNCLEARED = -1
 """In `behind`: the index is to be cleared before every row is replayed."""
 
@@ -80,6 +86,8 @@ class Derived:
         """The sides for which another process is configured with another index, and the identity of that index."""
         self.failed: set[str] = set()
         """The sides that did not take a change since they were last replayed."""
+        self.stopped = threading.Event()
+        """Set when the process is asked to end: a keyword index that is being filled is left as far as it is."""
         self._catching_up: set[str] = set()
         self._filling: dict[str, str] = {}
         self._purged = ""
@@ -129,9 +137,9 @@ class Derived:
         if not applied.rev:
             return
         if self.index.inside:
-            _to_index(self.index.within(c), applied.removed, applied.puts)
+            to_index(self.index.within(c), applied.removed, applied.puts)
         if self.words.inside:
-            _to_words(self.words.within(c), applied)
+            to_words(self.words.within(c), applied)
         applied.journalled = self.db.shared and self._displaced_now(c)
         if applied.journalled or self._journalled():
             for tenant in applied.puts.keys() | applied.removed.keys():
@@ -142,16 +150,16 @@ class Derived:
         mirror, took = self.mirror, True
         switched = applied.live is not self.live  # by an earlier write of the same commit group
         if mirror is not None and not mirror.index.inside:
-            took = self._step("mirror", lambda: _to_index(mirror.index, applied.removed, applied.mirrored))
+            took = self._step("mirror", lambda: to_index(mirror.index, applied.removed, applied.mirrored))
         if not applied.rev and not switched:
             return
         if not self.index.inside:
             puts = applied.mirrored if switched else applied.puts
-            took &= self._step("index", lambda: _to_index(self.index, applied.removed, puts))
+            took &= self._step("index", lambda: to_index(self.index, applied.removed, puts))
         if not applied.rev:
             return
         if not self.words.inside:
-            took &= self._step("words", lambda: _to_words(self.words, applied))
+            took &= self._step("words", lambda: to_words(self.words, applied))
         if took and self._journalled() and not applied.journalled:
             self._settle(applied)
         self._advance(applied)
@@ -256,7 +264,7 @@ class Derived:
             rows = [put.row for put in puts]
             applied.mirrored[tenant] = with_vectors(c, tenant, mirror.space, rows)
         if mirror.index.inside:
-            _to_index(mirror.index.within(c), applied.removed, applied.mirrored)
+            to_index(mirror.index.within(c), applied.removed, applied.mirrored)
 
     def begin_mirror(self, mirror: Mirror) -> None:
         """Start the mirror: it takes every change from the next write on.
@@ -285,11 +293,11 @@ class Derived:
 
     def last_rev(self) -> int:
         """Return the last committed revision."""
-        return self.db.read(_extent)[1]
+        return self.db.read(extent)[1]
 
     def tenants(self) -> list[str]:
         """Return the tenants that have rows."""
-        return self.db.read(_extent)[0]
+        return self.db.read(extent)[0]
 
     def take_over(self, mirror: Mirror, model: str) -> Index:
         """Make the mirror the live index and return the old one. Runs on the writing thread."""
@@ -303,7 +311,7 @@ class Derived:
 
     def open(self) -> dict[str, int]:
         """Bring both indexes up to date with the rows; return the rows replayed, by side."""
-        rev = self.db.read(_extent)[1]  # concurrent writes of others may be in one side only
+        rev = self.db.read(extent)[1]  # concurrent writes of others may be in one side only
         counts = {side: self._open_side(side) for side in ("index", "words")}
         self.applied = max(self.applied, rev)
         return counts
@@ -317,7 +325,10 @@ class Derived:
         identity = self.identity(side, index, self.space)
         elsewhere = index.inside or self._elsewhere(side)
         if not elsewhere:
-            return self.catch_up(side, index.watermark, clear=not index.watermark)
+            clear = not index.watermark
+            if isinstance(index, Words) and not self.db.shared and self._deferred(index, clear):
+                return 0
+            return self.catch_up(side, index.watermark, clear=clear)
         keys = f"keeps.{side}", f"filling.{side}"
         configured, filling = self.db.read(lambda c: [c.one("get_meta", [key]) for key in keys])
         new = configured is None or configured[0] != identity
@@ -327,6 +338,21 @@ class Derived:
             self._clear(index)
         self._keep(side, identity)
         return self.catch_up(side, 0)
+
+    def _deferred(self, words: Words, clear: bool) -> bool:
+        """Mark a keyword index behind if it lacks more than a few rows, and empty it if it cannot be kept. `repair`
+        fills it; meanwhile it takes every change, so that no file keeps a word that is removed before that."""
+        _, rev, floor = self.db.read(extent)
+        since = words.watermark
+        clear = clear or since > rev or since < floor
+        since = 0 if clear else since
+        if not self.db.read(lambda c: lacks_more(c, since, rev, FEW)):
+            return False
+        if clear:
+            self._clear(words)
+        self.behind["words"] = since
+        self._catching_up.add("words")
+        return True
 
     def repair(self) -> dict[str, int]:
         """Replay the missed changes into the sides that are behind; return the rows replayed, by side.
@@ -441,22 +467,27 @@ class Derived:
 
         Raises:
             IndexUnavailable: the index failed; it stays behind.
+            CancelledError: the process ends; the index stays behind, and takes changes.
         """
         with self._catching:
             index = self.index_of(side)
             clear = clear or (isinstance(index, Words) and index.stuck)
             self.db.write(lambda c: None, lambda _: self._catching_up.add(side)).result()
             try:
-                return self._catch_up(side, index, since, clear)
+                count = self._catch_up(side, index, since, clear)
+            except CancelledError:
+                raise
             except BaseException:
+                self._catching_up.discard(side)
                 if side in self.behind:
                     self.on_behind(side)
                 raise
-            finally:
-                self._catching_up.discard(side)
+            self._catching_up.discard(side)
+            return count
 
     def _catch_up(self, side: str, index: Index | Words, since: int, clear: bool) -> int:
-        _, rev, floor = self.db.read(_extent)
+        self.failed.discard(side)  # first: what fails from here on may not be replayed
+        _, rev, floor = self.db.read(extent)
         # a watermark beyond `rev`: an older database was restored
         if clear or since < 0 or since > rev or 0 < since < floor:
             # behind until it has every row: what is written meanwhile must not advance its watermark
@@ -465,9 +496,10 @@ class Derived:
             ).result()
             self._clear(index)
             since = self.behind[side] = 0
-        self.failed.discard(side)
         count = 0
-        if since < rev:
+        if isinstance(index, Words) and not index.inside and not self.db.shared:
+            count = self._fill(index, since, rev)
+        elif since < rev:
             space = None if side == "words" else self.space
             for (tenant,) in self.db.read(lambda c: c.all("changed_tenants", [since])):
                 count += replay(self.db, index, space, tenant, since)
@@ -476,6 +508,29 @@ class Derived:
             filled = [f"filling.{side}", self._filling.pop(side)]  # unless another process fills it now
             self.db.write(lambda c: c.run("end_filling", filled)).result()
         return count
+
+    def _fill(self, words: Words, since: int, rev: int) -> int:
+        """Replay the rows of all tenants changed after `since` into a keyword index of this process, by seq, and record
+        after each step how far it is: a process that ends in the middle goes on from there."""
+        count, after, upto = 0, 0, since + STEP
+        tenants = self.db.read(lambda c: c.all("changed_tenants", [since]))
+        while True:
+            for (tenant,) in tenants:
+                if self.stopped.is_set():
+                    raise CancelledError
+                count += replay(self.db, words, None, tenant, since, (after, upto))
+            if upto >= rev:
+                return count
+            if tenants:  # a row has no revision below its seq: every row of a revision up to `upto` is in
+                self.db.write(lambda c: None, lambda _, done=upto: self._filled(words, done)).result()  # type: ignore[misc]
+            after, upto = upto, upto + STEP
+            between = [after, upto]
+            tenants = self.db.read(lambda c, between=between: c.all("tenants_between", between))  # type: ignore[misc]
+
+    def _filled(self, words: Words, rev: int) -> None:
+        if "words" in self.behind:
+            self.behind["words"] = rev
+        words.flush(rev)
 
     def _clear(self, index: Index | Words) -> None:
         if index.inside:
@@ -536,25 +591,3 @@ class Derived:
             self.index.close()
         finally:
             self.words.close()
-
-
-def _extent(c: Connection) -> tuple[list[str], int, int]:
-    """Return the tenants, the last revision, and the revision from which removals are recorded."""
-    row, floor = c.one("last_rev"), c.one("get_meta", ["removals_from"])
-    tenants = [str(tenant) for (tenant,) in c.all("tenants")]
-    return tenants, int(row[0]) if row else 0, int(floor[0]) if floor else 0
-
-
-def _to_index(index: Index, removed: Mapping[str, Sequence[int]], puts: Mapping[str, Sequence[Put]]) -> None:
-    for tenant, seqs in removed.items():
-        index.remove(tenant, seqs)
-    for tenant, some in puts.items():
-        put_vectors(index, tenant, some)
-
-
-def _to_words(words: Words, applied: Applied) -> None:
-    for tenant, seqs in applied.removed.items():
-        words.remove(tenant, seqs)
-    for tenant, puts in applied.puts.items():
-        if reworded := [put for put in puts if put.reworded]:
-            put_words(words, tenant, reworded)

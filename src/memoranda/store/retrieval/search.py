@@ -171,7 +171,7 @@ class Recall:
         """Return True if a search takes a few milliseconds now and waits for nobody: it may run on an event loop."""
         derived = self.store.derived
         local = not self.store.db.shared and self.store.db.called.is_set() and limit <= READY_LIMIT
-        return local and self.store.words.ready and derived.live.index.ready(tenant)
+        return local and not derived.behind and self.store.words.ready and derived.live.index.ready(tenant)
 
     def unembedded(self, subject: Subject, query: Query) -> Waiting:
         """Return the rows without a stored vector that matter most to `query`, see `Pending.find`."""
