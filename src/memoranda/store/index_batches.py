@@ -132,8 +132,7 @@ def lacks_more(c: Connection, since: int, rev: int, few: int) -> bool:
     """Return True if more than `few` rows have changed after revision `since`; `rev` is the last one."""
     left = few
     for (tenant,) in c.all("changed_tenants", [since]) if rev - since > few else ():
-        changed = c.one("count_changed", [tenant, since, left + 1])
-        left -= int(changed[0]) if changed else 0
+        left -= len(newer_than(c, str(tenant), since, 0, left + 1))
         if left < 0:
             return True
     return False

@@ -22,13 +22,6 @@ SELECT tenant_id FROM tenants t
 WHERE EXISTS (SELECT 1 FROM memories m WHERE m.tenant_id = t.tenant_id AND m.seq > ?1 AND m.seq <= ?2)
 ORDER BY tenant_id
 
--- name: count_changed (rows written after a revision, counted up to a limit)
-SELECT count(*) FROM (
-    SELECT 1 FROM memories WHERE tenant_id = ?1 AND seq > ?2
-    UNION ALL SELECT 1 FROM memories WHERE tenant_id = ?1 AND seq <= ?2 AND rev <> seq AND rev > ?2
-    LIMIT ?3
-) changed
-
 -- name: moved_since
 SELECT seq FROM memories WHERE tenant_id = ?1 AND rev > ?2 AND seq IN (SELECT value FROM {seqs ?3} wanted)
 UNION ALL
