@@ -251,7 +251,7 @@ def test_an_index_that_is_away_is_said(garden: Any, monkeypatch: pytest.MonkeyPa
         raise IndexUnavailable("the index is away")
 
     garden.memories.add("The old bridge has lanterns.")
-    monkeypatch.setattr(garden.core.recall, "_gather", away)
+    monkeypatch.setattr(garden.core.recall._gathering, "gather", away)
     made = garden.context(QUESTION, system="Be kind.")
     assert made.degraded == ["memory"]
     assert list(made.parts) == ["system", "question"]

@@ -514,18 +514,17 @@ class Derived:
         after each step how far it is: a process that ends in the middle goes on from there."""
         count, after, upto = 0, 0, since + STEP
         tenants = self.db.read(lambda c: c.all("changed_tenants", [since]))
-        while True:
+        while tenants:
             for (tenant,) in tenants:
                 if self.stopped.is_set():
                     raise CancelledError
                 count += replay(self.db, words, None, tenant, since, (after, upto))
             if upto >= rev:
-                return count
-            if tenants:  # a row has no revision below its seq: every row of a revision up to `upto` is in
-                self.db.write(lambda c: None, lambda _, done=upto: self._filled(words, done)).result()  # type: ignore[misc]
+                break
+            # a row has no revision below its seq: every row of a revision up to `upto` is in
+            self.db.write(lambda c: None, lambda _, done=upto: self._filled(words, done)).result()  # type: ignore[misc]
             after, upto = upto, upto + STEP
-            between = [after, upto]
-            tenants = self.db.read(lambda c, between=between: c.all("tenants_between", between))  # type: ignore[misc]
+        return count
 
     def _filled(self, words: Words, rev: int) -> None:
         if "words" in self.behind:

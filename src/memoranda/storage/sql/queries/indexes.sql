@@ -17,11 +17,6 @@ WHERE EXISTS (SELECT 1 FROM memories m WHERE m.tenant_id = t.tenant_id AND m.seq
     OR EXISTS (SELECT 1 FROM removals r WHERE r.tenant_id = t.tenant_id AND r.rev > ?1)
 ORDER BY tenant_id
 
--- name: tenants_between (those with rows beyond one seq, up to another)
-SELECT tenant_id FROM tenants t
-WHERE EXISTS (SELECT 1 FROM memories m WHERE m.tenant_id = t.tenant_id AND m.seq > ?1 AND m.seq <= ?2)
-ORDER BY tenant_id
-
 -- name: moved_since
 SELECT seq FROM memories WHERE tenant_id = ?1 AND rev > ?2 AND seq IN (SELECT value FROM {seqs ?3} wanted)
 UNION ALL
