@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import memoranda
+from memoranda.app.maintenance import Upkeep
 from memoranda.cli.serve import welcome
 from memoranda.client import Client
 from memoranda.config import load
@@ -38,6 +39,11 @@ def test_a_command_waits_for_the_words_that_are_filled_in_the_background(
     run.json("add", "The spare key is under the blue pot.")
     shutil.rmtree(tmp_path / "memoranda-data" / "words-tantivy")
     monkeypatch.setattr(index_sync, "FEW", 0)
+
+    async def held(upkeep: Upkeep) -> None:
+        """Fill nothing: the index is behind when the command looks."""
+
+    monkeypatch.setattr(Upkeep, "_fill", held)
     found = run("search", "pot", "--mode", "words", "--json")
     assert "bringing them up to date" in found.stderr
     answer = json.loads(found.stdout)
