@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from memoranda.contexts import ContextQuery, Said, choosing
+from memoranda.contexts import Context, ContextQuery, Said, choosing
 from memoranda.contexts.assembly import PARTS
 from memoranda.contexts.composing import composed
 from memoranda.contexts.finding import Found
@@ -55,7 +55,7 @@ def passage(id: str, text: str, score: float, filename: str = "a.txt") -> Passag
     return Passage(
         vector_store_id="vs", file_id="file", filename=filename, attributes={}, score=likelihood, similarity=score,
         text=text, chunk_id=id, chunk_index=3, start=0, end=len(text), page=None, last_page=None, heading=None,
-        title=None,
+        title=None, relevance=likelihood,
     )  # fmt: skip
 
 
@@ -292,6 +292,25 @@ def test_a_standing_instruction_is_no_evidence_of_the_message_in_its_place() -> 
     made, used = composed(ContextQuery(query=QUESTION), found, tokens.count, 100)
     alone = evidence(QUESTION, [Result(message.memory.content, None, 0.2, message.relevance)])
     assert (used, made.evidence_probability) == (["m"], alone.probability)
+
+
+def test_evidence_of_chunks_reads_how_probably_each_is_relevant() -> None:
+    def made(relevance: float | None) -> Context:
+        chunk = replace(passage("c", "geese on the roof", 0.3), relevance=relevance)
+        found = Found(QUESTION, passages=[chunk])
+        return composed(ContextQuery(query=QUESTION), found, tokens.count, 100)[0]
+
+    assert made(0.9).evidence_probability > made(0.1).evidence_probability
+    assert made(0.9).pieces[0].scores["relevance"] == 0.9
+    assert "relevance" not in made(None).pieces[0].scores
+
+
+def test_a_score_of_a_model_that_is_not_measured_does_not_make_a_chunk_unrelated() -> None:
+    near = passage("c", "geese on the roof", 0.3)
+    far = replace(near, chunk_id="d", score=RELATED / 2, relevance=None)
+    found = Found(QUESTION, passages=[far, replace(near, relevance=RELATED / 3)])
+    made, _ = composed(ContextQuery(query=QUESTION), found, tokens.count, 100)
+    assert [piece.id for piece in made.pieces if piece.part == "documents"] == ["d", "c"]
 
 
 RELEVANCE = st.tuples(

@@ -182,16 +182,17 @@ def evidence_of(question: str, entries: Iterable[Entry], results: Found) -> Evid
     """Return the evidence of the memories and summaries among some pieces of these results, or of the chunks, whichever
     is greater."""
     shown = list(entries)
-    chunks = [
-        Result(entry.piece.text, None, entry.piece.scores.get("similarity"), written=True)
-        for entry in shown
-        if entry.piece.part == "documents"
-    ]
+    chunks = [_as_result(entry.piece) for entry in shown if entry.piece.part == "documents"]
     return max(
         _remembered_evidence(question, [candidate for entry in shown for candidate in entry.found], results),
         evidence(question, chunks),
         key=lambda item: item.probability,
     )
+
+
+def _as_result(chunk: Piece) -> Result:
+    similarity, relevance = chunk.scores.get("similarity"), chunk.scores.get("relevance")
+    return Result(chunk.text, None, similarity, relevance, written=True)
 
 
 def _remembered_evidence(question: str, found: Iterable[Chosen], results: Found) -> Evidence:
@@ -303,14 +304,15 @@ def _documents(results: Found) -> list[Entry]:
     """Return the chunks as entries, those that nothing relates to the question last."""
     entries = []
     for at, passage in enumerate(results.passages):
-        scores = {} if passage.similarity is None else {"similarity": passage.similarity}
+        known = {"similarity": passage.similarity, "relevance": passage.relevance}
+        scores = {name: value for name, value in known.items() if value is not None}
         piece = Piece(
             part="documents",
             text=telling.chunk_text(passage),
             id=passage.chunk_id,
             score=passage.score,
             scores=scores | {"rank": at + 1},
-            weak=passage.score < RELATED,
+            weak=passage.relevance is not None and passage.relevance < RELATED,
         )
         entries.append(Entry(piece, "chunk", telling.chunk_citation(passage), passage.explanation))
     return sorted(entries, key=lambda entry: entry.piece.weak)

@@ -154,12 +154,12 @@ def _ranked(core: Core, results: Found) -> list[Remembered]:
     ages = np.array([(now - row.occurred_at) / DAY for row in results.rows])
     scores = base * boosted(importance, ages)
     return [
-        _remembered(results.rows[at], float(scores[at]), similar[at])
+        _remembered(results.rows[at], float(scores[at]), similar[at], results.relevance(at))
         for at in np.argsort(-scores, kind="stable")
     ]
 
 
-def _remembered(row: Record, score: float, similarity: float | None) -> Remembered:
+def _remembered(row: Record, score: float, similarity: float | None, relevance: float | None) -> Remembered:
     hit = MemoryHit(
         id=row.id,
         source=row.source or "",
@@ -168,4 +168,4 @@ def _remembered(row: Record, score: float, similarity: float | None) -> Remember
         similarity=similarity,
         importance=row.importance,
     )
-    return Remembered(hit, row.content, refs_of(row))
+    return Remembered(hit, row.content, refs_of(row), relevance)

@@ -55,11 +55,13 @@ class Said(msgspec.Struct, frozen=True):
 
 
 class Remembered(msgspec.Struct, frozen=True):
-    """A memory in the results: its hit, its whole text, and its source messages."""
+    """A memory in the results: its hit, its whole text, its source messages, and the probability that it is relevant
+    to the question (None: not known)."""
 
     hit: MemoryHit
     content: str
     refs: list[str]
+    relevance: float | None = None
 
     def within(self, history: Sequence[Said]) -> bool:
         """Return True if all its source messages are in a history."""
@@ -156,11 +158,14 @@ def prompt(
 def evidence_of(question: str, passages: Sequence[Passage], memories: Sequence[Remembered] = ()) -> Evidence:
     """Return the evidence of the passages, with the names of their files and sections, or of the memories, whichever is
     greater. Of an earlier question only the answer counts: one who asks again has no answer yet."""
-    chunks = [Result(_judged_text(passage), None, passage.similarity, written=True) for passage in passages]
+    chunks = [
+        Result(_judged_text(passage), None, passage.similarity, passage.relevance, written=True)
+        for passage in passages
+    ]
     remembered = [
         Result(memory.content.partition("\n")[2], None, None)
         if memory.hit.source == "qa_turn"
-        else Result(memory.content, None, memory.hit.similarity)
+        else Result(memory.content, None, memory.hit.similarity, memory.relevance)
         for memory in memories
     ]
     return max(evidence(question, chunks), evidence(question, remembered), key=lambda item: item.probability)

@@ -35,7 +35,9 @@ def distinct(passages: Sequence[Passage]) -> list[Passage]:
         first = kept[within[0]]
         known = [one.similarity for one in (first, passage) if one.similarity is not None]
         best = max(known, default=None)
-        kept[within[0]] = msgspec.structs.replace(passage, score=first.score, similarity=best)
+        kept[within[0]] = msgspec.structs.replace(
+            passage, score=first.score, similarity=best, relevance=first.relevance
+        )
         for at in reversed(within[1:]):
             del kept[at]
     return kept

@@ -43,14 +43,16 @@ POOL = 50
 
 
 class Best(msgspec.Struct):
-    """A chunk among the best: its score in the search that ranks it best, its place in that ranking, and its
-    similarity. `at` is the place of its row, None if that was not read."""
+    """A chunk among the best: its score in the search that ranks it best, its place in that ranking, its similarity,
+    and the probability that it is relevant (None where these are not known). `at` is the place of its row, None if that
+    was not read."""
 
     score: float
     result: Found
     place: int
     at: int | None
     similarity: float | None
+    relevance: float | None
 
     @property
     def first(self) -> bool:
@@ -245,9 +247,9 @@ class Searching:
         best_by_key: dict[tuple[str, int], Best] = {}
         for result in results:
             rows = {place: at for at, place in enumerate(result.places)}
-            similarities = result.similarities()
+            similarities, chances = result.similarities(), result.chances()
             for place, score in enumerate(result.ranked.scores.tolist()):
-                best = Best(score, result, place, rows.get(place), similarities[place])
+                best = Best(score, result, place, rows.get(place), similarities[place], chances[place])
                 if best.key not in best_by_key or best_by_key[best.key].score < score:
                     best_by_key[best.key] = best
         ranked = sorted(best_by_key.values(), key=lambda best: (not best.first, -best.score))
@@ -303,6 +305,7 @@ class Searching:
             title=place.title,
             columns=columns_of(part.header),
             explanation=best.result.explain(at) if query.explain else None,
+            relevance=best.relevance,
         )
 
     def _part(self, query: PassageQuery, best: Best, place: Place) -> Part:

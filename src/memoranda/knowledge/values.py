@@ -221,10 +221,10 @@ class PassageFields(TypedDict, total=False):
 
 class Passage(msgspec.Struct, kw_only=True):
     """A chunk that was found, or several neighbouring ones that were merged: `chunk_ids`, the best first, which is
-    `chunk_id` and `chunk_index`. `score`, 0 to 1, is the probability that the best one is relevant to the question.
-    `similarity` is the best of its chunks, None when only words answered. `start` and `end` are characters of the
-    file's extracted text; `page` and `last_page` are the pages that they are on. `columns` is the row that names the
-    columns of the table in which the text begins."""
+    `chunk_id` and `chunk_index`. `relevance`, 0 to 1, is the probability that the best one is relevant to the question,
+    None where it is not known; then `score` only ranks. `similarity` is the best of its chunks, None when only words
+    answered. `start` and `end` are characters of the file's extracted text; `page` and `last_page` are the pages that
+    they are on. `columns` is the row that names the columns of the table in which the text begins."""
 
     vector_store_id: str
     file_id: str
@@ -244,6 +244,7 @@ class Passage(msgspec.Struct, kw_only=True):
     columns: str | None = None
     chunk_ids: list[str] = []
     explanation: Explanation | None = None
+    relevance: float | None = None
 
     @property
     def readable(self) -> str:

@@ -31,7 +31,7 @@ from memoranda.validation import convert
 
 MAX_QUERIES = 8
 PROBABLE = 0.5
-"""The score from which on a passage is told to the model, however little similar it is."""
+"""The probability of being relevant from which on the model reads a passage, however little similar it is."""
 NEAREST = 3
 """The first passages, which are returned where none reaches the configured floor."""
 WIDEST = 999
@@ -196,7 +196,7 @@ def _likely(passages: Sequence[Passage], floor: float, first: int) -> list[Passa
     return [
         passage
         for at, passage in enumerate(passages)
-        if at < first or _similarity(passage) >= floor or passage.score >= PROBABLE
+        if at < first or _similarity(passage) >= floor or (passage.relevance or 0.0) >= PROBABLE
     ]
 
 

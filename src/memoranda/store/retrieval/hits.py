@@ -36,8 +36,11 @@ class Found(msgspec.Struct):
 
     def relevance(self, at: int) -> float | None:
         """Return the probability that result row `at` is relevant; None where hits are scored otherwise."""
-        value = float(self.ranked.relevance[self.places[at]])
-        return None if value != value else round(value, 6)
+        return self.chances()[self.places[at]]
+
+    def chances(self) -> list[float | None]:
+        """Return the probability that each candidate is relevant, see `relevance`."""
+        return [None if value != value else round(value, 6) for value in self.ranked.relevance.tolist()]
 
     @property
     def degraded(self) -> list[str]:
