@@ -59,7 +59,7 @@ export class Memories {
   /**
    * @param {string} id
    * @param {CallOptions} [options]
-   * @returns {Promise<Schemas['MemoryObject']>}
+   * @returns {Promise<Schemas['Memory']>}
    */
   get(id, options) {
     return bodyOf(this.#http.GET('/v1/memories/{id}', { params: { path: { id } }, ...options }));
@@ -121,7 +121,7 @@ export class Memories {
    * @param {string} id
    * @param {Schemas['ChangeBody']} change
    * @param {CallOptions} [options]
-   * @returns {Promise<Schemas['MemoryObject']>}
+   * @returns {Promise<Schemas['Memory']>}
    */
   update(id, change, options) {
     return bodyOf(this.#http.PATCH('/v1/memories/{id}', { params: { path: { id } }, body: change, ...options }));

@@ -15,7 +15,7 @@
 
 /** @typedef {Schemas['NewMemoryBody']} NewMemory */
 /** @typedef {Schemas['ChangeBody']} MemoryChange */
-/** @typedef {Schemas['MemoryObject']} Memory */
+/** @typedef {Schemas['Memory']} Memory */
 /** @typedef {Schemas['AddedMemory']} AddedMemory */
 /** @typedef {Schemas['AddedList']} AddedList */
 /** @typedef {Schemas['MemoryList']} MemoryList */
@@ -34,11 +34,11 @@
 /** @typedef {Schemas['MessageList']} MessageList */
 /** @typedef {Schemas['SessionObject']} Session */
 /** @typedef {Schemas['SessionList']} SessionList */
-/** @typedef {Schemas['FactVersions']} FactVersions */
-/** @typedef {Schemas['UndoneFact']} UndoneFact */
-/** @typedef {Schemas['Extraction']} Extraction */
-/** @typedef {Schemas['Consolidation']} Consolidation */
-/** @typedef {Schemas['Sweep']} Sweep */
+/** @typedef {Schemas['FactHistory']} FactVersions */
+/** @typedef {Schemas['Undone']} UndoneFact */
+/** @typedef {Schemas['Extracted']} Extraction */
+/** @typedef {Schemas['Consolidated']} Consolidation */
+/** @typedef {Schemas['Swept']} Sweep */
 /** @typedef {Schemas['FileObject']} StoredFile */
 /** @typedef {Schemas['StoreObject']} VectorStore */
 

@@ -252,7 +252,7 @@ class NewMemory(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A vector of the configured model, (dim,) floats; when absent the text is embedded."""
 
 
-class Memory(msgspec.Struct, kw_only=True):
+class Memory(msgspec.Struct, kw_only=True, tag_field="object", tag="memory"):
     """One remembered text with its provenance. The embedding is stored beside it and never leaves."""
 
     id: str

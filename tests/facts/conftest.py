@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from memoranda.app.blocking import BlockingMemoranda, BlockingMemories
-from memoranda.app.blocking.facts import BlockingFacts
+from memoranda.app.blocking.features import BlockingFacts
 from memoranda.providers.chat.script import Play, script_of
 from memoranda.providers.chat.scripted import ScriptedModel
 from memoranda.types import Memory, NewMemory, Subject

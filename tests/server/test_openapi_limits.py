@@ -185,7 +185,7 @@ def test_more_parts_and_values_than_the_document_says_are_refused(
 ) -> None:
     schemas = document["components"]["schemas"]
     parts = schemas["CompleteBody"]["properties"]["part_ids"]["maxItems"]
-    filters = schemas["ConsolidateBody"]["properties"]["filters"]["anyOf"][0]
+    filters = schemas["ScopedSelectionBody"]["properties"]["filters"]["anyOf"][0]
     values = filters["additionalProperties"]["maxItems"]
     assert (parts, values) == (10_000, 10_000)
     for count, status in ((values, 200), (values + 1, 400)):

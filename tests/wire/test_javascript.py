@@ -111,6 +111,11 @@ def test_the_types_are_those_of_the_document() -> None:
         assert file.readline() == generator["first_line"](), "run scripts/javascript_types.py"
 
 
+def test_the_classes_are_those_of_the_operations() -> None:
+    for path, text in generator["classes"]().items():
+        assert path.read_text() == text, "run scripts/javascript_types.py"
+
+
 @installed
 @pytest.mark.slow
 def test_the_types_are_what_the_generator_makes() -> None:

@@ -5,7 +5,7 @@ import { NotFound } from '../errors.js';
 /** @typedef {import('../types.js').Schemas} Schemas */
 /** @typedef {{ query: string, limit?: number }} Question */
 /** @typedef {Awaited<ReturnType<import('../memories.js').Memories['search']>>['evidence']} Evidence */
-/** @typedef {{ id: string, text: string, kind: Schemas['MemoryObject']['kind'], time: string, source: string | null, score: number }} Recalled */
+/** @typedef {{ id: string, text: string, kind: Schemas['Memory']['kind'], time: string, source: string | null, score: number }} Recalled */
 /** @typedef {{ text: string, filename: string, page: number | null, score: number }} Passage */
 
 /**
@@ -113,7 +113,7 @@ export function memoryTools(memoranda, { userId, agentId, scopes, stores = [] } 
   return { recall, remember, forget, searchDocuments };
 }
 
-/** @param {Schemas['MemoryObject']} memory */
+/** @param {Schemas['Memory']} memory */
 function shown({ id, content, kind, occurred_at: time, source }) {
   return { id, text: content, kind, time, source };
 }

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 
 /** @typedef {import('../types.js').Schemas} Schemas */
 /** @typedef {Record<string, any>} Metadata */
-/** @typedef {Pick<Schemas['MemoryObject'], 'id' | 'content' | 'metadata' | 'created_at'> & { embeddings?: { vector: string }[] }} Row */
+/** @typedef {Pick<Schemas['Memory'], 'id' | 'content' | 'metadata' | 'created_at'> & { embeddings?: { vector: string }[] }} Row */
 /** @typedef {(at: number, field: 'id' | 'vector' | 'metadata') => string} Naming The caller's name for a field of an entry. */
 
 export const OWN = 'mastra.'; // begins the metadata keys that are not the caller's

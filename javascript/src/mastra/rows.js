@@ -8,7 +8,7 @@ import { randomUUID } from 'node:crypto';
 import { memoryId, OWN } from './entries.js';
 
 /** @typedef {import('../types.js').Schemas} Schemas */
-/** @typedef {Schemas['MemoryObject']} Memory */
+/** @typedef {Schemas['Memory']} Memory */
 /** @typedef {Schemas['NewMemoryBody']} NewMemory */
 /** @typedef {import('./filters.js').Filter} Filter */
 /** @typedef {'asc' | 'desc'} Order */

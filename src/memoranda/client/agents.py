@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 
-from memoranda.client.wire import Wire, query_of, quoted
+from memoranda.client.wire import Wire, query_of
 from memoranda.responses.profile_values import NewProfile, Profile, ProfileChange, fields_of
+from memoranda.store.operations import segment
 from memoranda.store.paging import Listed
 
 AT = "/v1/agents"
@@ -54,4 +55,4 @@ class ClientAgents:
 
 
 def _path(id: str) -> str:
-    return f"{AT}/{quoted(id)}"
+    return f"{AT}/{segment(id)}"

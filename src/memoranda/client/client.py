@@ -16,6 +16,7 @@ from typing_extensions import Unpack
 
 from memoranda import errors
 from memoranda.app.backfills import Missing
+from memoranda.app.blocking.features import BlockingFacts
 from memoranda.app.costs import UsageReport
 from memoranda.app.evals.evaluation import DEFAULTS, Evaluation, EvaluationQuestion, SearchConfiguration
 from memoranda.app.history_import import (
@@ -34,20 +35,22 @@ from memoranda.app.history_import import (
 from memoranda.app.history_report import HistoryImported, Stored
 from memoranda.client.agents import ClientAgents
 from memoranda.client.archives import ClientArchives
+from memoranda.client.calls import OverHttp
 from memoranda.client.conversations import ClientConversations
-from memoranda.client.facts import ClientFacts
 from memoranda.client.knowledge import ClientKnowledge
 from memoranda.client.memory_stores import ClientMemoryStores
 from memoranda.client.responses import ClientResponses
 from memoranda.client.sessions import ClientSessions
 from memoranda.client.switches import ClientSwitches
-from memoranda.client.wire import Wire, query_of, quoted
+from memoranda.client.wire import Wire, query_of
 from memoranda.config.sections import Spending
 from memoranda.contexts.values import Context, ContextFields, ContextQuery
+from memoranda.facts.operations import OPERATIONS as FACTS
 from memoranda.memories.export_files import read_lines, write_file
 from memoranda.memories.overviews import Facets, NearDuplicatePage, Projection
 from memoranda.memories.transfer import Imported
 from memoranda.providers.embeddings.base import Embedded, Task
+from memoranda.store.operations import segment
 from memoranda.types import (
     Added,
     ChangeFields,
@@ -136,7 +139,7 @@ class Client:
         self.knowledge = ClientKnowledge(self._wire)
         self.sessions = ClientSessions(self._wire)
         self.switches = ClientSwitches(self._wire)
-        self.facts = ClientFacts(self._wire)
+        self.facts = BlockingFacts(OverHttp(self._wire, FACTS))
         self.responses = ClientResponses(self._wire)
         self.conversations = ClientConversations(self._wire)
         self.agents = ClientAgents(self._wire)
@@ -405,7 +408,7 @@ class Client:
 
     def job(self, id: str) -> Job:
         """See `Memories.job`."""
-        return msgspec.json.decode(self._wire.call("GET", f"/v1/jobs/{quoted(id)}"), type=Job)
+        return msgspec.json.decode(self._wire.call("GET", f"/v1/jobs/{segment(id)}"), type=Job)
 
     def wait(
         self, id: str, *, every: float = 0.25, on_change: Callable[[Job], None] = lambda job: None
@@ -418,7 +421,7 @@ class Client:
 
     def cancel(self, id: str) -> Job:
         """See `Memories.cancel`."""
-        return msgspec.json.decode(self._wire.call("POST", f"/v1/jobs/{quoted(id)}/cancel"), type=Job)
+        return msgspec.json.decode(self._wire.call("POST", f"/v1/jobs/{segment(id)}/cancel"), type=Job)
 
     def jobs(self, limit: int = 100) -> Sequence[Job]:
         """See `Memories.jobs`."""
@@ -428,7 +431,7 @@ class Client:
 
     def retry(self, id: str) -> Job:
         """See `Memories.retry`."""
-        return msgspec.json.decode(self._wire.call("POST", f"/v1/jobs/{quoted(id)}/retry"), type=Job)
+        return msgspec.json.decode(self._wire.call("POST", f"/v1/jobs/{segment(id)}/retry"), type=Job)
 
     def close(self) -> None:
         """Closes the connections. Idempotent."""
@@ -450,7 +453,7 @@ def _added(body: bytes) -> Added:
 
 
 def _path(id: str) -> str:
-    return f"{AT}/{quoted(id)}"
+    return f"{AT}/{segment(id)}"
 
 
 def _parts(lines: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:

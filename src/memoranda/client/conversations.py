@@ -8,9 +8,10 @@ from typing import Any
 
 import msgspec
 
-from memoranda.client.wire import Wire, query_of, quoted
+from memoranda.client.wire import Wire, query_of
 from memoranda.responses.conversations import Conversation
 from memoranda.responses.values import Item, Summary
+from memoranda.store.operations import segment
 from memoranda.store.paging import Listed
 
 AT = "/v1/conversations"
@@ -80,11 +81,11 @@ class ClientConversations:
 
 
 def _path(id: str) -> str:
-    return f"{AT}/{quoted(id)}"
+    return f"{AT}/{segment(id)}"
 
 
 def _item_path(id: str, item_id: str) -> str:
-    return f"{_path(id)}/items/{quoted(item_id)}"
+    return f"{_path(id)}/items/{segment(item_id)}"
 
 
 def _page(body: bytes) -> Listed[Item]:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 from typing_extensions import Unpack
 
-from memoranda.client.wire import Wire, query_of, quoted
+from memoranda.client.wire import Wire, query_of
 from memoranda.config.sections import Quotas
 from memoranda.knowledge.checks import passage_query
 from memoranda.knowledge.sources import BlockingSource, name_of, opened
@@ -37,6 +37,7 @@ from memoranda.knowledge.values import (
     VectorStore,
 )
 from memoranda.readers.base import PageImage
+from memoranda.store.operations import segment
 from memoranda.store.paging import Listed
 from memoranda.text.splitting import Chunking
 
@@ -331,7 +332,7 @@ class ClientAdmin:
 
 def _path(*parts: str) -> str:
     """A path below one of the routes; ids are quoted."""
-    return "/".join((parts[0], *(quoted(part) for part in parts[1:])))
+    return "/".join((parts[0], *(segment(part) for part in parts[1:])))
 
 
 def _value(body: bytes, type_: type[T]) -> T:

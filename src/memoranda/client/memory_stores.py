@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from memoranda.client.wire import Wire, query_of, quoted
+from memoranda.client.wire import Wire, query_of
 from memoranda.memory_stores.memories import Item
 from memoranda.memory_stores.values import (
     MemoryStore,
@@ -21,6 +21,7 @@ from memoranda.memory_stores.values import (
     StoreMemoryChange,
     View,
 )
+from memoranda.store.operations import segment
 
 AT = "/v1/memory_stores"
 
@@ -120,7 +121,7 @@ class ClientStoreMemories:
         return msgspec.json.decode(self._wire.call(method, path, **sent), type=StoreMemory)
 
     def _path(self, id: str) -> str:
-        return f"{self._at}/{quoted(id)}"
+        return f"{self._at}/{segment(id)}"
 
 
 class ClientMemoryVersions:
@@ -157,14 +158,14 @@ class ClientMemoryVersions:
 
     def get(self, id: str, *, view: View = "full") -> MemoryVersion:
         """See `MemoryVersions.get`."""
-        answer = self._wire.call("GET", f"{self._at}/{quoted(id)}", query={"view": view})
+        answer = self._wire.call("GET", f"{self._at}/{segment(id)}", query={"view": view})
         return msgspec.json.decode(answer, type=MemoryVersion)
 
     def redact(self, id: str) -> MemoryVersion:
         """See `MemoryVersions.redact`."""
-        answer = self._wire.call("POST", f"{self._at}/{quoted(id)}/redact")
+        answer = self._wire.call("POST", f"{self._at}/{segment(id)}/redact")
         return msgspec.json.decode(answer, type=MemoryVersion)
 
 
 def _path(id: str) -> str:
-    return f"{AT}/{quoted(id)}"
+    return f"{AT}/{segment(id)}"

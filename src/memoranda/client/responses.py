@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 from typing_extensions import Unpack
 
-from memoranda.client.wire import Wire, error_of, query_of, quoted
+from memoranda.client.wire import Wire, error_of, query_of
 from memoranda.responses.events import Event
 from memoranda.responses.listing import ResponseEntry
 from memoranda.responses.values import RequestFields, Response, ResponseRequest, Status
+from memoranda.store.operations import segment
 from memoranda.store.paging import Listed
 from memoranda.validation import merged
 
@@ -98,4 +99,4 @@ def _events(frame: bytes) -> Iterator[Event]:
 
 
 def _path(id: str) -> str:
-    return f"{AT}/{quoted(id)}"
+    return f"{AT}/{segment(id)}"

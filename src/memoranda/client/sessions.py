@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from typing_extensions import Unpack
 
-from memoranda.client.wire import Wire, query_of, quoted
+from memoranda.client.wire import Wire, query_of
 from memoranda.sessions.sessions import Said
 from memoranda.sessions.values import (
     Around,
@@ -22,6 +22,7 @@ from memoranda.sessions.values import (
     SessionPage,
     SummaryFields,
 )
+from memoranda.store.operations import segment
 from memoranda.validation import merged
 
 AT = "/v1/sessions"
@@ -137,8 +138,8 @@ def _message(observed: _ObservedMessage) -> Message:
 
 
 def _path(id: str) -> str:
-    return f"{AT}/{quoted(id)}"
+    return f"{AT}/{segment(id)}"
 
 
 def _message_path(session_id: str, id: str) -> str:
-    return f"{_path(session_id)}/messages/{quoted(id)}"
+    return f"{_path(session_id)}/messages/{segment(id)}"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 from typing_extensions import Unpack
 
-from memoranda.client.wire import Wire, query_of, quoted
+from memoranda.client.wire import Wire, query_of
 from memoranda.sessions.switches import SwitchFields, SwitchState
+from memoranda.store.operations import segment
 
 
 class ClientSwitches:
@@ -30,5 +31,5 @@ class ClientSwitches:
 
 
 def _path(channel_id: str | None) -> str:
-    place = "admin" if channel_id is None else f"channels/{quoted(channel_id)}"
+    place = "admin" if channel_id is None else f"channels/{segment(channel_id)}"
     return f"/v1/{place}/switches"

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, BinaryIO, TypedDict
-from urllib.parse import quote
 
 import httpx
 import msgspec
@@ -150,12 +149,6 @@ def error_of(status: int, body: bytes) -> errors.MemorandaError:
     if code in INVALID:
         return INVALID[code](field, says)
     return RAISED.get(code, errors.MemorandaError)(message)
-
-
-def quoted(id: str) -> str:
-    """Return an id as one segment of a path. `.` and `..` are encoded as well: an HTTP client resolves them as parts of
-    the path, and `..` would name what the id belongs to."""
-    return id.replace(".", "%2E") if id in (".", "..") else quote(id, safe="")
 
 
 def query_of(asked: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import builtins
 import logging
 from collections.abc import Sequence
-from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 from typing_extensions import Unpack
 
 from memoranda.clock import now_micros
@@ -41,7 +41,7 @@ from memoranda.store.paging import check_page, cursors
 from memoranda.store.rows import Record, attributes, fetch, fetch_ids, to_memory
 from memoranda.store.transaction import Writing
 from memoranda.text.json import compact_json
-from memoranda.types import Memory, Selection, SelectionFields, Subject
+from memoranda.types import AnyScopes, Memory, Moment, Selection, SelectionFields, Subject, any_text
 from memoranda.validation import convert
 
 log = logging.getLogger("memoranda.facts")
@@ -51,7 +51,7 @@ BY_MODEL = 20
 NO_MODEL = "no language model is configured; set model.url and model.name"
 
 
-class Extracted(msgspec.Struct, kw_only=True):
+class Extracted(msgspec.Struct, kw_only=True, tag_field="object", tag="session.extraction"):
     """What was taken out of a session: new facts, such as were known and got another source, such as are superseded."""
 
     kept: int
@@ -76,14 +76,14 @@ class Reading(msgspec.Struct, kw_only=True):
     failure: str | None
 
 
-class Merged(msgspec.Struct, kw_only=True):
+class Merged(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.merged"):
     """A fact that took the place of others."""
 
     id: str
     consolidates: list[str]
 
 
-class Consolidated(msgspec.Struct, kw_only=True):
+class Consolidated(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.consolidation"):
     """What a consolidation came to; `left` are groups that wait for the next. `reason` says why nothing was done."""
 
     merged: list[Merged]
@@ -99,8 +99,8 @@ class Facts:
         self.subject = subject
 
     async def extract(self, session_id: str) -> Extracted:
-        """Extract facts now from the messages of a session since the last time, and from those of its messages that
-        were changed after they had been read. Messages that were sent with extraction off are skipped.
+        """Extract facts from the messages of a session since the last time. Those of its messages that were changed
+        after they had been read are read again; those that were sent with extraction off are skipped.
 
         Raises:
             NotFound: no such session for this subject.
@@ -181,7 +181,8 @@ class Facts:
         return await consolidate(self._core, self.subject.tenant_id, where, background=False)
 
     async def history(self, id: str) -> FactHistory:
-        """Return the versions of a fact, in the order of their validity, each with its changes and their reasons.
+        """Return the versions of a fact. They are in the order of their validity, each with its changes and their
+        reasons.
 
         Raises:
             NotFound: no such memory for this subject.
@@ -199,13 +200,13 @@ class Facts:
     async def timeline(
         self,
         *,
-        scopes: Sequence[str] | None = None,
-        at: datetime | None = None,
-        text: str = "",
-        limit: int = 50,
+        scopes: AnyScopes | None = None,
+        at: Moment | None = None,
+        text: Annotated[str, any_text(1_000)] = "",
+        limit: Annotated[int, Meta(ge=1, le=MAX_PAGE)] = 50,
         after: str | None = None,
     ) -> Timeline:
-        """Return a page of facts with the versions that they superseded, archived ones too, and which of them were
+        """List facts with the versions that they superseded. Archived ones are among them; `holds` says which were
         valid at a moment (now without one). `scopes` as in `Memories.list`; with `text` only chains with a version that
         contains all its words, in its text or tags. `limit` is 1 to 100.
 
@@ -264,8 +265,8 @@ class Facts:
         return await self._core.threads.result(self._core.store.transact(tenant, work))
 
     async def confirm(self, id: str) -> Memory:
-        """Note that a person found a fact right: its confidence becomes 1, it counts as used now, and its history says
-        so. A proposed standing instruction is in force from then on. Doing it again adds a use. Return the fact.
+        """Confirm a fact. Its confidence becomes 1, it counts as used now, and its history says that a person found it
+        right. A proposed standing instruction is in force from then on. Doing it again adds a use. Return the fact.
 
         Raises:
             NotFound: no such fact for this subject.
@@ -283,7 +284,7 @@ class Facts:
         return to_memory(await self._core.threads.result(self._core.store.transact(tenant, work)))
 
     async def sweep(self) -> Swept:
-        """Archive facts unused for too long, and of too many facts the least valuable; else this runs every hour.
+        """Archive facts unused for too long, and of too many facts the least valuable. Else this runs every hour.
 
         Raises:
             Forbidden: the subject is not an admin.

@@ -21,7 +21,7 @@ MOST = 500
 """Versions of one fact that are followed."""
 
 
-class FactVersion(msgspec.Struct, kw_only=True):
+class FactVersion(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.version"):
     """One version of a fact: when it began to hold and when it ended (None: it holds), whether it is looked up, and
     what became of it, oldest first."""
 
@@ -32,14 +32,14 @@ class FactVersion(msgspec.Struct, kw_only=True):
     changes: list[FactChange]
 
 
-class FactHistory(msgspec.Struct, kw_only=True):
+class FactHistory(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.history"):
     """The versions of a fact, in the order in which they hold."""
 
     id: str
     data: list[FactVersion]
 
 
-class Undone(msgspec.Struct, kw_only=True):
+class Undone(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.undone"):
     """What taking a change back came to: the fact that is taken back (None: there was nothing to take back), and those
     that hold again."""
 

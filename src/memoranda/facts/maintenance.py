@@ -32,7 +32,7 @@ STEP = 500
 """Unread sessions that one transaction enqueues."""
 
 
-class Swept(msgspec.Struct, kw_only=True):
+class Swept(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.sweep"):
     """Facts that were archived: those that were not used for too long, and the least valuable of too many."""
 
     unused: int = 0

@@ -42,7 +42,7 @@ class FactChain(msgspec.Struct, kw_only=True):
     facts: list[DatedFact]
 
 
-class Timeline(msgspec.Struct, kw_only=True):
+class Timeline(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.timeline"):
     """A page of chains of facts, those stored last first; `after=last_id` asks for the next one, also where few or none
     of many facts have the words. `total` facts are selected, whatever the words, of which `holding` were valid
     at the moment; the first of them began at `since`."""

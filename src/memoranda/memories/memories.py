@@ -67,8 +67,6 @@ class Memories:
     def __init__(self, core: Core, subject: Subject) -> None:
         self._core = core
         self.subject = subject
-        self.shape: type[Memory] = Memory
-        """The type of the memories that `get` and `list` return: a server answers with one of its own as it is."""
 
     # --- writing -----------------------------------------------------------------------------------
 
@@ -239,7 +237,7 @@ class Memories:
         row = await self._core.visible_row(self.subject, id)
         if not self._core.store.damage.intact([row]):
             raise DamagedData(f"the text of {id!r} is not what was written; restore a backup, or delete it")
-        return to_memory(row, self.shape)
+        return to_memory(row)
 
     async def list(
         self,
@@ -265,7 +263,7 @@ class Memories:
         place = Place(limit, after, before, order == "desc")
         read, subject = self._core.store.db.read, self.subject
         return await self._core.threads.run(
-            read, lambda c: read_page(c, subject, where, place, self.shape), subject.tenant_id
+            read, lambda c: read_page(c, subject, where, place), subject.tenant_id
         )
 
     async def search(self, query: str | Query, **fields: Unpack[SearchFields]) -> SearchResult:

@@ -11,7 +11,7 @@ from memoranda.store import listing
 from memoranda.store.access import visible_to
 from memoranda.store.paging import left_place
 from memoranda.store.rows import attributes, fetch_ids, to_memory
-from memoranda.types import Memory, Page, Subject
+from memoranda.types import Page, Subject
 
 
 class Place(NamedTuple):
@@ -24,10 +24,8 @@ class Place(NamedTuple):
     descending: bool
 
 
-def read_page(
-    c: Connection, subject: Subject, where: Filter, place: Place, shape: type[Memory] = Memory
-) -> Page:
-    """Return one page of the memories that pass, as values of type `shape`.
+def read_page(c: Connection, subject: Subject, where: Filter, place: Place) -> Page:
+    """Return one page of the memories that pass.
 
     Raises:
         InvalidInput: the cursor names no memory that the subject may see.
@@ -50,7 +48,7 @@ def read_page(
     if backwards:
         rows.reverse()
     return Page(
-        data=[to_memory(row, shape) for row in rows],
+        data=[to_memory(row) for row in rows],
         first_id=rows[0].id if rows else None,
         last_id=rows[-1].id if rows else None,
         has_more=more,

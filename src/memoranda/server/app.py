@@ -38,7 +38,6 @@ from memoranda.server.sockets import Sockets
 from memoranda.server.sse import Live, while_connected
 from memoranda.server.state import ServerState
 from memoranda.server.telemetry import Telemetry
-from memoranda.server.wire import MemoryObject
 from memoranda.types import Subject
 
 log = logging.getLogger("memoranda.http")
@@ -81,7 +80,6 @@ class Answers:
             with self.bodies.body() as buffered:
                 began = time.perf_counter()
                 memories = self.memoranda.acting_as(subject)
-                memories.shape = MemoryObject
                 call = await self._read(route, request, memories, buffered)
                 read = time.perf_counter()
                 async with self._turn(route):

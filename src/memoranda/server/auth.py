@@ -22,8 +22,9 @@ from memoranda.errors import ConfigError, Forbidden, InvalidInput, MissingKey, U
 from memoranda.server.console_session import COOKIE, csrf_token, key_of
 from memoranda.server.errors import Refused
 from memoranda.server.load import WrongKeys
-from memoranda.server.route import OWN, Api, Need
+from memoranda.server.route import OWN, Api
 from memoranda.store.access import sees_all
+from memoranda.store.operations import Need
 from memoranda.types import Subject, Through
 
 ACT_FOR = "x-memoranda-user"

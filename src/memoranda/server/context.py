@@ -8,9 +8,9 @@ import msgspec
 from msgspec import Meta
 
 from memoranda.contexts.values import CONVERSATION, Context, ContextQuery, Said
-from memoranda.server.memories import as_wire, named_scopes
+from memoranda.server.memories import as_wire
 from memoranda.server.route import Call, Route
-from memoranda.server.wire import SCOPED, ScopeName
+from memoranda.store.selections import SCOPED, ScopeName, named_scopes
 from memoranda.types import Question
 from memoranda.validation.constraints import BLANK, Constraint, NotBoth
 

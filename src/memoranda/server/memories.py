@@ -16,7 +16,8 @@ from memoranda.server import wire
 from memoranda.server.auth import is_operator
 from memoranda.server.inputs import floats
 from memoranda.server.route import JSONL, Call, Route
-from memoranda.types import Added, Query, Selection
+from memoranda.store.selections import SelectionBody, named_scopes
+from memoranda.types import Added, Memory, Query
 
 T = TypeVar("T")
 PIECE = 64 << 10
@@ -47,22 +48,6 @@ def changes_for(body: msgspec.Struct, tenant: str | None) -> tuple[dict[str, Any
     if named is not None and tenant is not None and named != tenant:
         raise InvalidInput("tenant", f"is {named!r} in the body and {tenant!r} in the query; name one")
     return changes, named or tenant
-
-
-def selected(asked: wire.SelectionBody) -> dict[str, Any]:
-    """The fields of a selection that were given; `scope` and `scope_id` as `scopes`."""
-    scopes = named_scopes(asked.scopes, asked.scope, asked.scope_id)
-    default = Selection(scopes=None)
-    fields = {name: getattr(asked, name) for name in Selection.__struct_fields__}
-    fields["scopes"] = scopes
-    return {name: value for name, value in fields.items() if value != getattr(default, name)}
-
-
-def named_scopes(scopes: list[str] | None, scope: str | None, scope_id: str | None) -> list[str] | None:
-    """The scopes of a request, from either form; an empty `scope` or `scope_id` counts as missing."""
-    if not scope:
-        return scopes
-    return [f"{scope}:{scope_id}" if scope_id else scope]
 
 
 async def create(call: Call[wire.NewMemoryBody, None]) -> wire.AddedMemory:
@@ -122,22 +107,18 @@ def _in_element(field: str, fields: Mapping[str, str]) -> str:
 
 
 async def page(call: Call[None, wire.ListingQuery]) -> wire.MemoryList:
-    asked = call.query
-    listed = await call.memories.list(
-        limit=asked.limit, after=asked.after, before=asked.before, order=asked.order, **selected(asked)
-    )
-    return as_wire(listed, wire.MemoryList)
+    return as_wire(await call.memories.list(**call.query.arguments()), wire.MemoryList)
 
 
-async def get(call: Call[None, None]) -> wire.MemoryObject:
-    return as_wire(await call.memories.get(call.id), wire.MemoryObject)
+async def get(call: Call[None, None]) -> Memory:
+    return await call.memories.get(call.id)
 
 
-async def update(call: Call[wire.ChangeBody, None]) -> wire.MemoryObject:
+async def update(call: Call[wire.ChangeBody, None]) -> Memory:
     with call.state.telemetry.upserting():
         memory = await call.memories.update(call.id, **given(call.body))
     call.state.telemetry.wrote("updated", 1)
-    return as_wire(memory, wire.MemoryObject)
+    return memory
 
 
 async def delete(call: Call[None, None]) -> wire.DeletedMemory:
@@ -158,26 +139,19 @@ async def search(call: Call[wire.SearchBody, None]) -> wire.SearchAnswer:
 
 
 async def forget(call: Call[wire.ForgetBody, None]) -> wire.Forgotten:
-    chosen = selected(call.body)
-    if call.body.text is not None:
-        chosen["text"] = call.body.text
-    return as_wire(await call.memories.forget(call.body.ids, **chosen), wire.Forgotten)
+    return as_wire(await call.memories.forget(**call.body.arguments()), wire.Forgotten)
 
 
 async def preview_forget(call: Call[wire.ForgetPreviewBody, None]) -> wire.ForgetPreview:
-    chosen = selected(call.body)
-    if call.body.text is not None:
-        chosen["text"] = call.body.text
-    preview = await call.memories.preview_forget(call.body.ids, examples=call.body.examples, **chosen)
-    return as_wire(preview, wire.ForgetPreview)
+    return as_wire(await call.memories.preview_forget(**call.body.arguments()), wire.ForgetPreview)
 
 
 async def count_access(call: Call[wire.AccessBody, None]) -> wire.MemoryCount:
     return wire.MemoryCount(count=await call.memories.count_access(call.body.ids))
 
 
-async def count(call: Call[wire.SelectionBody, None]) -> wire.MemoryCount:
-    return wire.MemoryCount(count=await call.memories.count(**selected(call.body)))
+async def count(call: Call[SelectionBody, None]) -> wire.MemoryCount:
+    return wire.MemoryCount(count=await call.memories.count(**call.body.arguments()))
 
 
 async def stats(call: Call[None, wire.StatsQuery]) -> wire.MemoryStats | wire.ScopeStats:
@@ -206,7 +180,7 @@ async def move_index(call: Call[wire.MoveBody, None]) -> wire.JobObject:
 async def export(call: Call[wire.ExportBody | None, wire.ExportBody | None]) -> Response:
     """The stream begins once its first line is there, so that what is wrong is still an error."""
     asked = call.body or call.query or wire.ExportBody()
-    lines = call.memories.export(vectors=asked.vectors, **selected(asked))
+    lines = call.memories.export(**asked.arguments())
     return StreamingResponse(_pieces(await anext(lines), lines), media_type=JSONL)
 
 
@@ -243,19 +217,17 @@ async def forgotten(call: Call[wire.ExportedBody, None]) -> wire.ForgottenSince:
 
 
 async def near_duplicates(call: Call[wire.NearDuplicatesBody, None]) -> wire.NearDuplicateList:
-    body = call.body
-    found = await call.memories.near_duplicates(limit=body.limit, after=body.after, **selected(body))
+    found = await call.memories.near_duplicates(**call.body.arguments())
     return as_wire(found, wire.NearDuplicateList)
 
 
 async def facets(call: Call[wire.FacetsBody, None]) -> wire.FacetsObject:
-    body = call.body
-    counted = await call.memories.facets(limit=body.limit, time_zone=body.time_zone, **selected(body))
+    counted = await call.memories.facets(**call.body.arguments())
     return as_wire(counted, wire.FacetsObject)
 
 
 async def projection(call: Call[wire.ProjectionBody, None]) -> wire.ProjectionObject:
-    shown = await call.memories.projection(limit=call.body.limit, **selected(call.body))
+    shown = await call.memories.projection(**call.body.arguments())
     return as_wire(shown, wire.ProjectionObject)
 
 
@@ -274,7 +246,7 @@ ROUTES = (
         "POST", f"{AT}/count_access", "Count a use of memories", count_access, "write", wire.MemoryCount,
         wire.AccessBody,
     ),
-    Route("POST", f"{AT}/count", "Count", count, "read", wire.MemoryCount, wire.SelectionBody),
+    Route("POST", f"{AT}/count", "Count", count, "read", wire.MemoryCount, SelectionBody),
     Route("POST", f"{AT}/facets", "Count by facet", facets, "read", wire.FacetsObject, wire.FacetsBody),
     Route(
         "GET", f"{AT}/stats", "Counts and sizes", stats, "admin", wire.MemoryStats | wire.ScopeStats,
@@ -304,8 +276,8 @@ ROUTES = (
         "POST", f"{AT}/projection", "Memories as points of a plane", projection, "read", wire.ProjectionObject,
         wire.ProjectionBody, long=True, compresses=True,
     ),
-    Route("GET", f"{AT}/{{id}}", "One memory", get, "read", wire.MemoryObject),
-    Route("PATCH", f"{AT}/{{id}}", "Change fields", update, "write", wire.MemoryObject, wire.ChangeBody),
-    Route("POST", f"{AT}/{{id}}", "Change fields", update, "write", wire.MemoryObject, wire.ChangeBody),
+    Route("GET", f"{AT}/{{id}}", "One memory", get, "read", Memory),
+    Route("PATCH", f"{AT}/{{id}}", "Change fields", update, "write", Memory, wire.ChangeBody),
+    Route("POST", f"{AT}/{{id}}", "Change fields", update, "write", Memory, wire.ChangeBody),
     Route("DELETE", f"{AT}/{{id}}", "Delete one memory", delete, "write", wire.DeletedMemory),
 )  # fmt: skip

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 from starlette.requests import Request
@@ -23,16 +22,15 @@ from memoranda.server.errors import JSON, ErrorEnvelope, Failure, plain
 from memoranda.server.state import ServerState
 from memoranda.sessions.sessions import Sessions
 from memoranda.sessions.switches import Switches
+from memoranda.store.operations import PARAMETER, Need
 
 B = TypeVar("B")
 Q = TypeVar("Q")
-Need = Literal["open", "read", "write", "service", "admin", "operator"]
 JSONL = "application/x-ndjson"
 TEXT = "text/plain"
 BINARY = "application/octet-stream"
 BEARER = ("Bearer",)
 MULTIPART = "multipart/form-data"
-_PARAMETER = re.compile(r"{(\w+)}")
 
 
 class Call(msgspec.Struct, Generic[B, Q], frozen=True):
@@ -171,4 +169,4 @@ class Route(msgspec.Struct, frozen=True):
     @property
     def parameters(self) -> tuple[str, ...]:
         """The names of the path's parameters."""
-        return tuple(_PARAMETER.findall(self.path))
+        return tuple(PARAMETER.findall(self.path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memoranda.facts.operations import OPERATIONS as FACTS
 from memoranda.server import (
     admin,
     agents,
@@ -10,11 +11,11 @@ from memoranda.server import (
     chat,
     context,
     conversations,
+    derived,
     dify,
     embeddings,
     entries,
     evaluations,
-    facts,
     file_batches,
     files,
     health,
@@ -36,7 +37,7 @@ from memoranda.server import (
 from memoranda.server.route import Route
 
 ROUTES: tuple[Route, ...] = (
-    *facts.ROUTES,
+    *derived.routes("facts", FACTS),
     *memories.ROUTES,
     *entries.ROUTES,
     *context.ROUTES,

@@ -10,11 +10,10 @@ from msgspec import UNSET, Meta, UnsetType
 
 from memoranda.indexes.vector import INDEXES
 from memoranda.memories.overviews import MOST_POINTS, Facets, NearDuplicate, Projection
+from memoranda.store.selections import ONE_SCOPE, SCOPED, ScopeName, SelectionBody
 from memoranda.store.validation import MOST_TEXTS
 from memoranda.types import (
-    ANY_SCOPE,
     MOST_EXAMPLES,
-    PLACES,
     Change,
     EvidenceLevel,
     Explanation,
@@ -25,12 +24,11 @@ from memoranda.types import (
     NewMemory,
     Query,
     Scopes,
-    Selection,
     Words,
     configured,
     says,
 )
-from memoranda.validation.constraints import BLANK, Constraint, Needs, NotBoth, OneOf
+from memoranda.validation.constraints import BLANK, Constraint, NotBoth, OneOf
 
 Rate = Annotated[float, Meta(gt=0, le=1_000_000)]
 Count = Annotated[int, Meta(ge=1, le=1_000)]
@@ -53,29 +51,6 @@ Encoded = Annotated[
         },
     ),
 ]
-ScopeName = Annotated[
-    str,
-    Meta(
-        pattern="^$|" + ANY_SCOPE,
-        extra=says("must be session, user, agent or channel with `scope_id`, or global, or all"),
-    ),
-]
-ONE_SCOPE: tuple[Constraint, ...] = (
-    Needs("scope_id", "scope", "goes with `scope`, as in scope=session, scope_id=ID", empty=BLANK),
-    NotBoth(
-        "scope", "scope_id", "is global or all, which go without `scope_id`", ("global", "all"), empty=BLANK
-    ),
-)
-WITH_ID = Needs(
-    "scope", "scope_id", "needs a `scope_id`, as in scope=session, scope_id=ID", PLACES, empty=BLANK
-)
-ANY_SCOPED: tuple[Constraint, ...] = (
-    *ONE_SCOPE,
-    NotBoth("scope", "scopes", "goes without `scopes`; write every scope there", empty=BLANK),
-)
-SCOPED = (*ANY_SCOPED, WITH_ID)
-"""Two ways to write scopes; an empty `scope` or `scope_id` is none. A search needs the id of a session, ..., while
-listings, counts and exports take all of them."""
 HIERARCHY = tuple(
     NotBoth("hierarchy", name, f"names the scopes itself; leave `{name}` out", empty=BLANK)
     for name in ("scopes", "scope")
@@ -132,15 +107,6 @@ class SearchBody(Query, kw_only=True, forbid_unknown_fields=True):
 
     embedding: Vector | Encoded | None = None
     limit: Limit | UnsetType = UNSET  # type: ignore[assignment]
-    scope: ScopeName | None = None
-    scope_id: str | None = None
-
-
-class SelectionBody(Selection, kw_only=True, forbid_unknown_fields=True):
-    """Which memories. `scope` with `scope_id` is another way to write `scopes` with one entry."""
-
-    constraints: ClassVar[tuple[Constraint, ...]] = ANY_SCOPED
-
     scope: ScopeName | None = None
     scope_id: str | None = None
 
@@ -284,11 +250,7 @@ class EmbeddingsBody(msgspec.Struct, kw_only=True):
 # --- answers ---------------------------------------------------------------------------------------
 
 
-class MemoryObject(Memory, kw_only=True, tag_field="object", tag="memory"):
-    """A memory, without its embedding."""
-
-
-class AddedMemory(Memory, kw_only=True, tag_field="object", tag="memory"):
+class AddedMemory(Memory, kw_only=True):
     """A memory after a write. `created` is false when the text was there already; `embedded` is false when
     its vector follows."""
 
@@ -310,7 +272,7 @@ class AddedList(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
 class MemoryList(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
     """A page of memories; `after=last_id` asks for the next one."""
 
-    data: list[MemoryObject]
+    data: list[Memory]
     first_id: str | None
     last_id: str | None
     has_more: bool
@@ -326,7 +288,7 @@ class DeletedMemory(msgspec.Struct, kw_only=True, tag_field="object", tag="memor
 class SearchHit(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.search_result"):
     """A memory found, with its scores in 0..1; the snippets that match, and how the score came about, if asked for."""
 
-    memory: MemoryObject
+    memory: Memory
     score: float
     similarity: float | None
     highlights: list[Highlight]
@@ -364,7 +326,7 @@ class KindPreview(msgspec.Struct, kw_only=True):
     kind: str
     count: int
     ended: int
-    examples: list[MemoryObject]
+    examples: list[Memory]
 
 
 class ForgetPreview(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.forget_preview"):

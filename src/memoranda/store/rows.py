@@ -157,14 +157,13 @@ def scope_of(row: Record) -> str:
     return "channel" if row.channel_id is not None else "global"
 
 
-def to_memory(row: Record, shape: type[Memory] = Memory) -> Memory:
-    """Return the row as the memory that callers receive, of type `shape`. It occurred at the offset from UTC that was
-    given."""
+def to_memory(row: Record) -> Memory:
+    """Return the row as the memory that callers receive. It occurred at the offset from UTC that was given."""
     metadata = {} if row.metadata == "{}" else msgspec.json.decode(row.metadata)
     stamp = {key: metadata.pop(key) for key in list(metadata) if key.startswith("$")} if metadata else {}
     zone, created, occurred = stamp.get(ZONE), moment(row.created_at), row.occurred_at
     said = created if occurred == row.created_at else moment(occurred)
-    return shape(
+    return Memory(
         id=row.id,
         kind=row.kind,  # type: ignore[arg-type]
         content=row.content,

@@ -13,8 +13,9 @@ from typing_extensions import Unpack
 
 from memoranda.app.archive.archives import Archives
 from memoranda.app.blocking.agents import BlockingAgents, BlockingConversations, BlockingResponses
+from memoranda.app.blocking.calls import InProcess
 from memoranda.app.blocking.document_qa import BlockingUploadAsk
-from memoranda.app.blocking.facts import BlockingFacts
+from memoranda.app.blocking.features import BlockingFacts
 from memoranda.app.blocking.knowledge import BlockingKnowledge
 from memoranda.app.blocking.memory_stores import BlockingMemoryStores
 from memoranda.app.blocking.sessions import BlockingSessions
@@ -105,7 +106,7 @@ class BlockingMemoranda:
         self.sessions = BlockingSessions(inner.sessions, portal)
         self.switches = BlockingSwitches(inner.switches, portal)
         self.memory_stores = BlockingMemoryStores(inner.memory_stores, portal)
-        self.facts = BlockingFacts(inner.facts, portal)
+        self.facts = BlockingFacts(InProcess(inner.facts, portal))
         self.upload_ask = BlockingUploadAsk(inner.upload_ask, portal)
         self.archives = BlockingArchives(inner.archives, portal)
 
@@ -142,7 +143,7 @@ class BlockingMemoranda:
 
     def facts_as(self, subject: Subject) -> BlockingFacts:
         """Return the facts as another subject sees them."""
-        return BlockingFacts(self.inner.facts_as(subject), self.portal)
+        return BlockingFacts(InProcess(self.inner.facts_as(subject), self.portal))
 
     def memory_stores_as(self, subject: Subject) -> BlockingMemoryStores:
         """Return the memory stores as another subject sees them."""

@@ -1,0 +1,8 @@
+"""The features of the library for callers without an event loop; features.pyi has their signatures."""
+
+from __future__ import annotations
+
+from memoranda.app.blocking.calls import blocking_feature
+from memoranda.facts.facts import Facts
+
+BlockingFacts = blocking_feature(Facts)

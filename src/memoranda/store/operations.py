@@ -1,0 +1,161 @@
+"""Operations: methods of features, declared once for every interface that offers them."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, Literal, NamedTuple, Protocol, get_type_hints, runtime_checkable
+from urllib.parse import quote
+
+import msgspec
+
+Need = Literal["open", "read", "write", "service", "admin", "operator"]
+Verb = Literal["GET", "POST", "PATCH", "PUT", "DELETE"]
+PARAMETER = re.compile(r"{(\w+)}")
+"""A parameter in a path."""
+
+
+@runtime_checkable
+class Input(Protocol):
+    """An input with fields that the method does not have."""
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of the method."""
+
+
+class Sent(NamedTuple):
+    """A call as a request: `body` and `query` are mappings of plain values, None without any."""
+
+    path: str
+    body: dict[str, Any] | None
+    query: dict[str, Any] | None
+
+
+class Operation(msgspec.Struct, frozen=True):
+    """A method of a feature as it is offered over HTTP and by what is made from that.
+
+    The summary is the first line of the method's docstring, the answer its result. Parameters of the path are those of
+    the method that have these names. All others are in a JSON body, or with GET and DELETE in the query string; `reads`
+    is their type, None: a struct made of the signature, whose annotations then have the bounds. `needs` is the least a
+    key must be allowed: `open` asks for no key, `service` for an admin key, or a service key that is bound to no user,
+    `operator` for an admin of the default tenant. `long` is work that grows with its input, and has no time limit;
+    `compresses` an answer that is compressed when it is large.
+    """
+
+    method: Callable[..., Awaitable[Any]]
+    verb: Verb
+    path: str
+    needs: Need
+    reads: type[msgspec.Struct] | None = None
+    long: bool = False
+    compresses: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the method."""
+        return self.method.__name__
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of the method's docstring, without the full stop."""
+        first, _, _ = inspect.cleandoc(self.method.__doc__ or "").partition("\n\n")
+        return " ".join(re.split(r"[.:](?:\s|$)", first)[0].split())
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the path's parameters."""
+        return tuple(PARAMETER.findall(self.path))
+
+    @property
+    def answer(self) -> Any:
+        """The type of the result."""
+        return _hints(self.method)["return"]
+
+    @property
+    def in_query(self) -> bool:
+        """True if the input is the query string."""
+        return self.verb in ("GET", "DELETE")
+
+    @property
+    def input(self) -> type[msgspec.Struct] | None:
+        """The type of the body or query string; None if there is none."""
+        return self.reads or _input(self)
+
+    def sent(self, args: Sequence[Any], given: Mapping[str, Any]) -> Sent:
+        """Return the request for a call of the method.
+
+        Raises:
+            TypeError: the arguments are not those of the method.
+        """
+        bound = _signature(self.method).bind(None, *args, **given)
+        values: dict[str, Any] = {}
+        for parameter in list(_signature(self.method).parameters.values())[1:]:
+            if parameter.name in bound.arguments:
+                value = bound.arguments[parameter.name]
+                values |= value if parameter.kind is parameter.VAR_KEYWORD else {parameter.name: value}
+        path = PARAMETER.sub(lambda match: segment(str(values.pop(match[1]))), self.path)
+        if self.input is None:
+            return Sent(path, None, None)
+        return Sent(path, None, values) if self.in_query else Sent(path, values, None)
+
+
+def arguments(read: msgspec.Struct | None) -> dict[str, Any]:
+    """Return the arguments in an input: the fields that have another value than their default."""
+    if read is None:
+        return {}
+    return read.arguments() if isinstance(read, Input) else given(read)
+
+
+def given(read: msgspec.Struct) -> dict[str, Any]:
+    """Return the fields of a struct that have another value than their default."""
+    values = [(field, getattr(read, field.name)) for field in _fields(type(read))]
+    return {field.name: value for field, value in values if not _is_default(field, value)}
+
+
+_fields = cache(msgspec.structs.fields)
+
+
+def _is_default(field: msgspec.structs.FieldInfo, value: Any) -> bool:
+    if field.default_factory is not msgspec.NODEFAULT:
+        return bool(value == field.default_factory())
+    return value is field.default or bool(value == field.default)
+
+
+def segment(id: str) -> str:
+    """Return an id as one segment of a path. `.` and `..` are encoded as well: an HTTP client resolves them as parts of
+    the path, and `..` would name what the id belongs to."""
+    return id.replace(".", "%2E") if id in (".", "..") else quote(id, safe="")
+
+
+@cache
+def _hints(method: Callable[..., Any]) -> dict[str, Any]:
+    return get_type_hints(method, include_extras=True)
+
+
+@cache
+def _signature(method: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(method)
+
+
+@cache
+def _input(operation: Operation) -> type[msgspec.Struct] | None:
+    hints, fields = _hints(operation.method), []
+    for parameter in list(_signature(operation.method).parameters.values())[1:]:
+        if parameter.name in operation.parameters:
+            continue
+        if parameter.kind is parameter.VAR_KEYWORD:
+            raise TypeError(f"{operation.method.__qualname__}: `reads` must say what its keywords are")
+        default = () if parameter.default is parameter.empty else (parameter.default,)
+        fields.append((parameter.name, hints[parameter.name], *default))
+    if not fields:
+        return None
+    title = "".join(part.title() for part in operation.name.split("_"))
+    return msgspec.defstruct(
+        f"{title}{'Query' if operation.in_query else 'Body'}",
+        fields,
+        module=operation.method.__module__,
+        kw_only=True,
+        forbid_unknown_fields=True,
+    )

@@ -1,0 +1,99 @@
+"""Operations: what is made of a declaration has the names, inputs and results of the library's method."""
+
+from __future__ import annotations
+
+import inspect
+import runpy
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import pytest
+from msgspec import Meta
+
+from memoranda.app.blocking.features import BlockingFacts
+from memoranda.client import Client
+from memoranda.facts.facts import Facts
+from memoranda.facts.operations import OPERATIONS
+from memoranda.server.routes import ROUTES
+from memoranda.store.operations import Operation, Sent, arguments, given
+from memoranda.store.selections import SelectionBody
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "stubs.py"
+
+
+class Kettles:
+    async def boil(self, id: str, *, litres: Annotated[int, Meta(ge=1)] = 1, note: str | None = None) -> int:
+        """Boil a kettle of water. It must have a lid: without one, nothing happens.
+
+        Raises:
+            NotFound: no such kettle.
+        """
+        return litres
+
+    async def loose(self, **fields: Any) -> None:
+        """Take anything."""
+
+
+BOIL = Operation(Kettles.boil, "POST", "/v1/kettles/{id}/boil", "write")
+
+
+def test_an_operation_is_described_by_its_method() -> None:
+    assert (BOIL.name, BOIL.summary, BOIL.answer) == ("boil", "Boil a kettle of water", int)
+    assert BOIL.input is not None
+    fields = {field.name: field.default for field in msgspec.structs.fields(BOIL.input)}
+    assert fields == {"litres": 1, "note": None}
+    with pytest.raises(msgspec.ValidationError, match=">= 1"):
+        msgspec.convert({"litres": 0}, BOIL.input)
+    with pytest.raises(msgspec.ValidationError, match="unknown field"):
+        msgspec.convert({"liters": 2}, BOIL.input)
+
+
+def test_a_call_is_a_request_and_back() -> None:
+    sent = BOIL.sent(["a/b"], {"litres": 2})
+    assert sent == Sent("/v1/kettles/a%2Fb/boil", {"litres": 2}, None)
+    assert BOIL.input is not None
+    assert arguments(msgspec.convert(sent.body, BOIL.input)) == {"litres": 2}
+    assert Operation(Kettles.boil, "GET", "/v1/kettles/{id}", "read").sent([".."], {}) == Sent(
+        "/v1/kettles/%2E%2E", None, {}
+    )
+    with pytest.raises(TypeError, match="id"):
+        BOIL.sent([], {})
+
+
+def test_keywords_without_a_type_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"Kettles\.loose: `reads`"):
+        assert Operation(Kettles.loose, "POST", "/v1/kettles", "write").input
+
+
+def test_a_scope_is_among_the_scopes_of_a_selection() -> None:
+    asked = SelectionBody(scope="user", scope_id="ada", tags=["a"])
+    assert arguments(asked) == {"scopes": ["user:ada"], "tags": ["a"]}
+    assert arguments(SelectionBody(scope="", scopes=["global"])) == {"scopes": ["global"]}
+    assert given(SelectionBody(include_archived=False, kinds=[])) == {"kinds": []}
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.name)
+def test_every_operation_is_a_route_and_a_method_for_callers_without_a_loop(operation: Operation) -> None:
+    (route,) = [one for one in ROUTES if one.name == f"{operation.verb} {operation.path}"]
+    assert (route.needs, route.answer, route.long) == (operation.needs, operation.answer, operation.long)
+    method = getattr(BlockingFacts, operation.name)
+    assert inspect.signature(method) == inspect.signature(operation.method)
+    assert method.__doc__ == operation.method.__doc__
+    assert set(operation.parameters) <= set(inspect.signature(method).parameters)
+
+
+def test_a_method_that_no_server_offers_says_so() -> None:
+    with (
+        Client("http://127.0.0.1:9") as client,
+        pytest.raises(NotImplementedError, match=r"Facts\.learned_from"),
+    ):
+        client.facts.learned_from([])
+
+
+def test_the_stubs_are_those_of_the_features() -> None:
+    script = runpy.run_path(str(SCRIPT))
+    assert script["FILE"].read_text() == script["stubs"](), "run scripts/stubs.py"
+    assert {name for name in vars(Facts) if not name.startswith("_")} == {
+        name for name in vars(BlockingFacts) if not name.startswith("_") and name != "feature"
+    }
