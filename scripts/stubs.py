@@ -54,7 +54,7 @@ def stub(feature: type) -> tuple[str, dict[str, str]]:
         arguments, result = blocking.visit(node.args), blocking.visit(node.returns)
         lines.append(f"    def {node.name}({ast.unparse(arguments)}) -> {ast.unparse(result)}:")
         lines.append(f"        {documented(node)}")
-    known = dict(imported(tree))
+    known = {"Iterator": "from collections.abc import Iterator", **dict(imported(tree))}
     places = {
         name: known.get(name, f"from {module.__name__} import {name}")
         for name in blocking.names

@@ -49,7 +49,7 @@ export class Memories {
    *
    * @param {string | Schemas['SearchBody']} query
    * @param {CallOptions} [options]
-   * @returns {Promise<Schemas['SearchAnswer']>}
+   * @returns {Promise<Schemas['SearchResult']>}
    */
   search(query, options) {
     const body = typeof query === 'string' ? { query } : query;
@@ -71,7 +71,7 @@ export class Memories {
    *
    * @param {Listing} [listing]
    * @param {CallOptions} [options]
-   * @returns {Promise<Schemas['MemoryList']>}
+   * @returns {Promise<Schemas['Page']>}
    */
   async list({ filters, ...listing } = {}, options) {
     const text = filters ? JSON.stringify(filters) : '';
@@ -96,9 +96,9 @@ export class Memories {
   /**
    * How many memories there are by kind, scope, source, tag and month: at most `limit` (20) values of each.
    *
-   * @param {Schemas['FacetsBody']} [selection]
+   * @param {Schemas['MemoriesFacetsBody']} [selection]
    * @param {CallOptions} [options]
-   * @returns {Promise<Schemas['FacetsObject']>}
+   * @returns {Promise<Schemas['Facets']>}
    */
   async facets(selection = {}, options) {
     return bodyOf(this.#http.POST('/v1/memories/facets', { body: selection, ...options }));
@@ -119,7 +119,7 @@ export class Memories {
    * Changes the fields that are given.
    *
    * @param {string} id
-   * @param {Schemas['ChangeBody']} change
+   * @param {Schemas['Change']} change
    * @param {CallOptions} [options]
    * @returns {Promise<Schemas['Memory']>}
    */
@@ -141,7 +141,7 @@ export class Memories {
    *
    * @param {Schemas['ForgetBody']} what
    * @param {CallOptions} [options]
-   * @returns {Promise<Schemas['Forgotten']>}
+   * @returns {Promise<Schemas['Receipt']>}
    */
   forget(what, options) {
     return bodyOf(this.#http.POST('/v1/memories/forget', { body: what, ...options }));
@@ -150,7 +150,7 @@ export class Memories {
   /**
    * What `forget` would erase, counted by kind, with examples; nothing changes.
    *
-   * @param {Schemas['ForgetPreviewBody']} what
+   * @param {Schemas['MemoriesPreviewForgetBody']} what
    * @param {CallOptions} [options]
    * @returns {Promise<Schemas['ForgetPreview']>}
    */

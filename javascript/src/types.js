@@ -14,17 +14,17 @@
  */
 
 /** @typedef {Schemas['NewMemoryBody']} NewMemory */
-/** @typedef {Schemas['ChangeBody']} MemoryChange */
+/** @typedef {Schemas['Change']} MemoryChange */
 /** @typedef {Schemas['Memory']} Memory */
 /** @typedef {Schemas['AddedMemory']} AddedMemory */
 /** @typedef {Schemas['AddedList']} AddedList */
-/** @typedef {Schemas['MemoryList']} MemoryList */
+/** @typedef {Schemas['Page']} MemoryList */
 /** @typedef {Schemas['SearchBody']} Search */
-/** @typedef {Schemas['SearchAnswer']} SearchResult */
-/** @typedef {Schemas['SearchHit']} SearchHit */
+/** @typedef {Schemas['SearchResult']} SearchResult */
+/** @typedef {Schemas['Hit']} SearchHit */
 /** @typedef {Schemas['SelectionBody']} Selection */
 /** @typedef {Schemas['ForgetBody']} Forget */
-/** @typedef {Schemas['Forgotten']} Receipt */
+/** @typedef {Schemas['Receipt']} Receipt */
 /** @typedef {Schemas['ContextBody']} ContextQuery */
 /** @typedef {Schemas['ContextObject']} Context */
 /** @typedef {Schemas['ObserveBody']} Observe */

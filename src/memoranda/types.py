@@ -121,6 +121,9 @@ Threshold = Annotated[
 Diversity = Annotated[float, Meta(ge=0, le=1, extra=says("must be between 0 and 1; 0 is off"))]
 Reranked = Annotated[int, Meta(ge=0, le=50)]
 Limit = Annotated[int, Meta(ge=1, le=MAX_LIMIT)]
+Rate = Annotated[float, Meta(gt=0, le=1_000_000)]
+"""Rows per second."""
+Order = Literal["asc", "desc"]
 Tags = Annotated[list[Id], Meta(max_length=1_000, extra_json_schema=configured(maxItems="limits.max_tags"))]
 AllTags = Annotated[list[Name], Meta(max_length=1_000)]
 Refs = Annotated[list[Id], Meta(max_length=1_000)]
@@ -420,7 +423,7 @@ class Explanation(msgspec.Struct, kw_only=True):
     formula: str = ""
 
 
-class Hit(msgspec.Struct, kw_only=True):
+class Hit(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.search_result"):
     """A memory found. `relevance` is the probability that it is relevant to the question, 0..1; None where that is not
     known: with a model whose similarities are not measured, and with `rerank="sessions"`. `score`, by which hits are
     ordered, is that times what the search prefers (weights of scopes, what is in use, what is newer), 1 at most.
@@ -435,7 +438,7 @@ class Hit(msgspec.Struct, kw_only=True):
     explanation: Explanation | None = None
 
 
-class SearchResult(msgspec.Struct, kw_only=True):
+class SearchResult(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.search_results"):
     """The hits, best first. `evidence_probability`, in 0..1, says how likely the answer is among the first ten, and
     `evidence` what that amounts to: `none` below .25, `strong` from .6. `searched` is how many memories there were to
     compare with the question; None: `search.candidates` (50) or more, or vector search did not answer. `query_time`
@@ -451,7 +454,7 @@ class SearchResult(msgspec.Struct, kw_only=True):
     degraded: list[str] = []
 
 
-class Page(msgspec.Struct, kw_only=True):
+class Page(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
     """One page of a listing. `after=last_id` asks for the next one."""
 
     data: list[Memory]
@@ -460,7 +463,7 @@ class Page(msgspec.Struct, kw_only=True):
     has_more: bool
 
 
-class Receipt(msgspec.Struct, kw_only=True):
+class Receipt(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.receipt"):
     """What was forgotten. `tombstone` is the id of the record that stays: id, time, counts, no text."""
 
     tombstone: str
@@ -486,7 +489,7 @@ class KindPreview(msgspec.Struct, kw_only=True):
     examples: list[Memory] = []
 
 
-class ForgetPreview(msgspec.Struct, kw_only=True):
+class ForgetPreview(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.forget_preview"):
     """What would be forgotten: `counts` by kind, as a `Receipt` has them, but no `vectors` and no `jobs`; `kinds` are
     the memories, the most numerous kind first; `files` are the names of the first files."""
 
@@ -495,7 +498,7 @@ class ForgetPreview(msgspec.Struct, kw_only=True):
     files: list[str]
 
 
-class Job(msgspec.Struct, kw_only=True):
+class Job(msgspec.Struct, kw_only=True, tag_field="object", tag="job"):
     """A piece of durable work. `done` and `total` count in the unit of the job (rows, mostly)."""
 
     id: str

@@ -11,13 +11,18 @@ import msgspec
 import pytest
 from msgspec import Meta
 
-from memoranda.app.blocking.features import BlockingFacts
+from memoranda.app.blocking.calls import methods_of
+from memoranda.app.blocking.features import BlockingFacts, BlockingMemories
 from memoranda.client import Client
+from memoranda.errors import InvalidInput
 from memoranda.facts.facts import Facts
-from memoranda.facts.operations import OPERATIONS
+from memoranda.facts.operations import OPERATIONS as FACTS
+from memoranda.memories.memories import Memories
+from memoranda.memories.operations import OPERATIONS as MEMORIES
 from memoranda.server.routes import ROUTES
 from memoranda.store.operations import Operation, Sent, arguments, given
 from memoranda.store.selections import SelectionBody
+from memoranda.types import NewMemory
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "stubs.py"
 
@@ -51,11 +56,11 @@ def test_an_operation_is_described_by_its_method() -> None:
 
 def test_a_call_is_a_request_and_back() -> None:
     sent = BOIL.sent(["a/b"], {"litres": 2})
-    assert sent == Sent("/v1/kettles/a%2Fb/boil", {"litres": 2}, None)
+    assert sent == Sent("/v1/kettles/a%2Fb/boil", {"litres": 2}, None, {"id": "a/b", "litres": 2})
     assert BOIL.input is not None
     assert arguments(msgspec.convert(sent.body, BOIL.input)) == {"litres": 2}
     assert Operation(Kettles.boil, "GET", "/v1/kettles/{id}", "read").sent([".."], {}) == Sent(
-        "/v1/kettles/%2E%2E", None, {}
+        "/v1/kettles/%2E%2E", None, {}, {"id": ".."}
     )
     with pytest.raises(TypeError, match="id"):
         BOIL.sent([], {})
@@ -73,11 +78,33 @@ def test_a_scope_is_among_the_scopes_of_a_selection() -> None:
     assert given(SelectionBody(include_archived=False, kinds=[])) == {"kinds": []}
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.name)
-def test_every_operation_is_a_route_and_a_method_for_callers_without_a_loop(operation: Operation) -> None:
+def test_a_whole_body_goes_alone() -> None:
+    add = next(one for one in MEMORIES if one.method is Memories.add)
+    new = NewMemory(content="a kettle")
+    assert add.sent([new], {}).body is new
+    assert add.sent(["a kettle"], {"tags": ["a"]}).body == {"content": "a kettle", "tags": ["a"]}
+    with pytest.raises(InvalidInput, match="goes inside the NewMemory that is given"):
+        add.sent([new], {"tags": ["a"]})
+
+
+def test_parameters_are_added_to_a_selection() -> None:
+    facets = next(one for one in MEMORIES if one.method is Memories.facets)
+    assert facets.input is not None
+    read = msgspec.convert({"scope": "user", "scope_id": "ada", "limit": 3}, facets.input)
+    assert arguments(read) == {"scopes": ["user:ada"], "limit": 3}
+    assert facets.input.__doc__ == f"{facets.summary}."
+
+
+FEATURES = [*((one, BlockingFacts) for one in FACTS), *((one, BlockingMemories) for one in MEMORIES)]
+
+
+@pytest.mark.parametrize(("operation", "feature"), FEATURES, ids=lambda one: getattr(one, "path", None))
+def test_every_operation_is_a_route_and_a_method_for_callers_without_a_loop(
+    operation: Operation, feature: type
+) -> None:
     (route,) = [one for one in ROUTES if one.name == f"{operation.verb} {operation.path}"]
     assert (route.needs, route.answer, route.long) == (operation.needs, operation.answer, operation.long)
-    method = getattr(BlockingFacts, operation.name)
+    method = getattr(feature, operation.name)
     assert inspect.signature(method) == inspect.signature(operation.method)
     assert method.__doc__ == operation.method.__doc__
     assert set(operation.parameters) <= set(inspect.signature(method).parameters)
@@ -94,6 +121,4 @@ def test_a_method_that_no_server_offers_says_so() -> None:
 def test_the_stubs_are_those_of_the_features() -> None:
     script = runpy.run_path(str(SCRIPT))
     assert script["FILE"].read_text() == script["stubs"](), "run scripts/stubs.py"
-    assert {name for name in vars(Facts) if not name.startswith("_")} == {
-        name for name in vars(BlockingFacts) if not name.startswith("_") and name != "feature"
-    }
+    assert methods_of(Facts).keys() == vars(BlockingFacts).keys() - {"feature", "__doc__", "__module__"}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import memoranda.client.client
+import memoranda.client.memories
 from memoranda import errors
 from memoranda.app import blocking
 from memoranda.app.bundle_files import write_bundle
@@ -140,7 +140,7 @@ def test_a_server_that_is_not_there_is_said(server: Any) -> None:
 def test_a_large_import_goes_in_parts_and_names_the_line(
     client: Client, local: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memoranda.client.client, "PART", 2_000)
+    monkeypatch.setattr(memoranda.client.memories, "PART", 2_000)
     local.memories.add_many([f"memory number {i}" for i in range(40)])
     out, back = tmp_path / "out.jsonl", tmp_path / "back.jsonl"
     assert local.memories.export_to(out, vectors=True) == 40

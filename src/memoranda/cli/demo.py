@@ -19,7 +19,7 @@ from memoranda.cli.invocation import Invocation, common_options
 from memoranda.cli.options import ids_of
 from memoranda.cli.output import emit, origin, plain, say
 from memoranda.cli.paths import find_files
-from memoranda.cli.product import Memories, load_config, memories_of, open_product
+from memoranda.cli.product import Memories, load_config, open_product
 from memoranda.cli.progress import bar
 from memoranda.types import Hit
 
@@ -46,7 +46,7 @@ def demo(invocation: Invocation) -> None:
         _folder(invocation.data) as folder,
         open_product(load_config(folder, invocation.config_file, invocation.settings)) as product,
     ):
-        memories = memories_of(product)
+        memories = product.memories
         began = time.monotonic()
         messages = memories.add_many(conversation())
         indexed = documents(memories, quiet=invocation.as_json)

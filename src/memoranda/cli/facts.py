@@ -43,7 +43,7 @@ def list_(
 
 
 def _list(
-    invocation: Invocation, selection: SelectionFields, limit: int, after: str | None, order: str
+    invocation: Invocation, selection: SelectionFields, limit: int, after: str | None, order: Order
 ) -> None:
     facts_alone: SelectionFields = {**selection, "kinds": ["fact"]}
     page = invocation.memories.list(limit=limit, after=after, order=order, **facts_alone)

@@ -19,7 +19,6 @@ from memoranda.cli.product import (
     Memories,
     Product,
     load_config,
-    memories_of,
     open_product,
     require_folder,
 )
@@ -104,7 +103,7 @@ class Invocation:
     @property
     def memories(self) -> Memories:
         """The memories of the product."""
-        return memories_of(self.product)
+        return self.product.memories
 
     @property
     def knowledge(self) -> Knowledge:

@@ -15,14 +15,15 @@ from memoranda.errors import FolderInUse, IndexUnavailable, NotFound
 from memoranda.storage.data_lock import DATABASE, refuse_lost_database
 
 if TYPE_CHECKING:  # importing the application takes two seconds, and a folder that is served is not opened
+    from memoranda.app.blocking.features import BlockingMemories
     from memoranda.app.blocking.knowledge import BlockingKnowledge
-    from memoranda.app.blocking.memoranda import BlockingMemoranda, BlockingMemories
+    from memoranda.app.blocking.memoranda import BlockingMemoranda
     from memoranda.app.blocking.memory_stores import BlockingMemoryStores, BlockingStoreMemories
     from memoranda.client.client import Client
     from memoranda.client.knowledge import ClientKnowledge
     from memoranda.client.memory_stores import ClientMemoryStores, ClientStoreMemories
 
-Memories: TypeAlias = "BlockingMemories | Client"
+Memories: TypeAlias = "BlockingMemories"
 """Memories, of an open folder or of a server."""
 Knowledge: TypeAlias = "BlockingKnowledge | ClientKnowledge"
 """Files and vector stores, of an open folder or of a server."""
@@ -111,10 +112,3 @@ def connect(url: str, config: Config) -> Iterator[Client]:
 
     with Client(url, config.operator_key()) as client:
         yield client
-
-
-def memories_of(product: Product) -> Memories:
-    """Return the memories of a product."""
-    from memoranda.app.blocking.memoranda import BlockingMemoranda
-
-    return product.memories if isinstance(product, BlockingMemoranda) else product

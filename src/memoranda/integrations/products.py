@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from memoranda.app.blocking import BlockingMemoranda, BlockingMemories
+from memoranda.app.blocking.calls import InProcess
 from memoranda.app.blocking.knowledge import BlockingKnowledge
 from memoranda.app.memoranda import Memoranda
 from memoranda.client import Client
@@ -18,19 +19,19 @@ Product: TypeAlias = BlockingMemoranda | BlockingMemories | Memoranda | Memories
 one subject (`acting_as`)."""
 
 
-def memories_of(product: Product) -> BlockingMemories | Client:
+def memories_of(product: Product) -> BlockingMemories:
     """The blocking memory operations of a product. For a `Memoranda` in an event loop, call them from other threads.
 
     Raises:
         InvalidInput: it is none of these, or a `Memoranda` outside its event loop.
     """
-    if isinstance(product, Client | BlockingMemories):
+    if isinstance(product, BlockingMemories):
         return product
-    if isinstance(product, BlockingMemoranda):
+    if isinstance(product, BlockingMemoranda | Client):
         return product.memories
     if isinstance(product, Memoranda | Memories):
         memories = product.memories if isinstance(product, Memoranda) else product
-        return BlockingMemories(memories, _loop())
+        return BlockingMemories(InProcess(memories, _loop()))
     raise InvalidInput(
         "product",
         f"is {type(product).__name__}; use memoranda.open(...), await Memoranda.open(...) or Client(url)",

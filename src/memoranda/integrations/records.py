@@ -21,7 +21,7 @@ from memoranda.errors import Conflict, NotFound
 from memoranda.integrations.entries import ATTEMPTS, PAGE, add_in_requests, id_of
 from memoranda.store.rows import ITEM
 from memoranda.store.steps import DRAFTS
-from memoranda.types import Memory
+from memoranda.types import Memory, Order
 
 PART_BYTES = 40 << 10
 """Bytes of a value in one memory: as text they stay below the 64 KiB of `limits.max_metadata_bytes`."""
@@ -153,7 +153,7 @@ class Records:
         *,
         filters: Mapping[str, Any] | None = None,
         limit: int | None = None,
-        order: str = "desc",
+        order: Order = "desc",
     ) -> Iterator[Record]:
         """The records of a kind that pass a filter of the product, last written first unless `order` is `asc`; in every
         thread, or every place of a thread, where None is given."""
@@ -217,7 +217,7 @@ class Records:
         selection = {"kinds": [ITEM], "scopes": [f"session:{record.thread}"], "source": record.parts}
         return list(self._memories(selection, "asc", None))
 
-    def _memories(self, selection: dict[str, Any], order: str, first: int | None) -> Iterator[Memory]:
+    def _memories(self, selection: dict[str, Any], order: Order, first: int | None) -> Iterator[Memory]:
         """The memories of a selection; `first` are read at first."""
         after: str | None = None
         while True:

@@ -6,8 +6,9 @@ import secrets
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from msgspec import Meta
 from typing_extensions import Unpack
 
 from memoranda.clock import micros, now_micros
@@ -17,6 +18,7 @@ from memoranda.filters import EVERYTHING, Filter, all_of
 from memoranda.memories import duplicates, export_files, facets, projection, reindexing, transfer
 from memoranda.memories.overviews import MOST_POINTS, Facets, NearDuplicatePage, Projection
 from memoranda.memories.pages import Place, read_page
+from memoranda.memories.reindexing import IndexUrl
 from memoranda.memories.search import search
 from memoranda.providers.embeddings.base import Embedded, Task
 from memoranda.store import listing
@@ -41,11 +43,14 @@ from memoranda.types import (
     ForgetFields,
     ForgetPreview,
     Job,
+    Limit,
     Memory,
     MemoryFields,
     NewMemory,
+    Order,
     Page,
     Query,
+    Rate,
     Receipt,
     SearchFields,
     SearchResult,
@@ -200,7 +205,11 @@ class Memories:
         return await run.run(core.erasers)
 
     async def preview_forget(
-        self, ids: Sequence[str] | None = None, *, examples: int = 3, **fields: Unpack[ForgetFields]
+        self,
+        ids: Sequence[str] | None = None,
+        *,
+        examples: Annotated[int, Meta(ge=1, le=MOST_EXAMPLES)] = 3,
+        **fields: Unpack[ForgetFields],
     ) -> ForgetPreview:
         """Return what `forget` would erase with these arguments, with 1..100 memories of each kind as examples. Nothing
         changes.
@@ -242,10 +251,10 @@ class Memories:
     async def list(
         self,
         *,
-        limit: int = 20,
+        limit: Limit = 20,
         after: str | None = None,
         before: str | None = None,
-        order: str = "desc",
+        order: Order = "desc",
         **fields: Unpack[SelectionFields],
     ) -> Page:
         """Return one page of memories in the order they were stored, newest first unless `order` is `asc`.
@@ -299,7 +308,7 @@ class Memories:
             core.embedder, texts, task, tenant=tenant, purpose="embeddings", operations=1
         )
 
-    async def count_access(self, ids: Sequence[str]) -> int:
+    async def count_access(self, ids: Annotated[Sequence[str], Meta(max_length=1_000)]) -> int:
         """Record that these memories were used: update access_count and last_accessed_at. Return how many there are."""
         _check_ids(ids)
         seqs = [row.seq for row in (await self._core.visible_rows(self.subject, ids)).values()]
@@ -316,7 +325,7 @@ class Memories:
         return await self._core.threads.run(listing.count, self._core.store.db, self.subject.tenant_id, where)
 
     async def facets(
-        self, *, limit: int = 20, time_zone: str = "UTC", **fields: Unpack[SelectionFields]
+        self, *, limit: Limit = 20, time_zone: str = "UTC", **fields: Unpack[SelectionFields]
     ) -> Facets:
         """Return how many memories of a selection there are by kind, scope, source, tag and month, at most `limit`
         (1..1000) values of each. Months begin as in `time_zone`, such as `Europe/Berlin`. `scopes` as in `count`.
@@ -332,7 +341,7 @@ class Memories:
         )
 
     async def near_duplicates(
-        self, *, limit: int = 100, after: str | None = None, **fields: Unpack[SelectionFields]
+        self, *, limit: Limit = 100, after: str | None = None, **fields: Unpack[SelectionFields]
     ) -> NearDuplicatePage:
         """Return pairs of memories of one scope that say nearly the same, most similar first, at most `limit`. One call
         compares 1 000 memories at most, from the newest on; `after=last_id` goes on. See `duplicates.report`.
@@ -346,7 +355,9 @@ class Memories:
             duplicates.report, self._core.store, self.subject, where, limit, after
         )
 
-    async def projection(self, *, limit: int = 10_000, **fields: Unpack[SelectionFields]) -> Projection:
+    async def projection(
+        self, *, limit: Annotated[int, Meta(ge=1, le=MOST_POINTS)] = 10_000, **fields: Unpack[SelectionFields]
+    ) -> Projection:
         """Project memories onto the plane of the first two principal components of their vectors, at most `limit`
         (1..100 000) of them; see `projection.project`.
 
@@ -436,14 +447,14 @@ class Memories:
 
     # --- long work ---------------------------------------------------------------------------------
 
-    async def reembed(self, *, everything: bool = False, rows_per_second: float | None = None) -> Job:
+    async def reembed(self, *, everything: bool = False, rows_per_second: Rate | None = None) -> Job:
         """Start the job that makes missing vectors with the configured model, or, with `everything`, all of them again.
         It can be cancelled, and resumes where it stopped."""
         return await reindexing.reembed(
             self._core, self.subject, everything=everything, rows_per_second=rows_per_second
         )
 
-    async def move_index(self, to: str) -> Job:
+    async def move_index(self, to: IndexUrl) -> Job:
         """Start the job that fills the vector index of another URL from the stored vectors and then switches to it;
         nothing is embedded, and adds, deletes and searches go on. The configuration is not changed: set `index.url`
         too, or the next start goes back to the old index.
@@ -467,7 +478,7 @@ class Memories:
         must_be_admin(self.subject, "job")
         return await self._core.jobs.get(self.subject.tenant_id, id)
 
-    async def jobs(self, limit: int = 100) -> Sequence[Job]:
+    async def jobs(self, limit: Limit = 100) -> Sequence[Job]:
         """Return the latest jobs of this tenant, newest first; `limit` is 1..1000. Ended ones are kept for a week.
 
         Raises:

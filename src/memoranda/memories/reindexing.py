@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from memoranda.config.sections import OPERATOR_TENANT
 from memoranda.errors import InvalidInput
@@ -10,7 +12,15 @@ from memoranda.indexes.vector import INDEXES
 from memoranda.store.access import must_be_admin
 from memoranda.store.core import COMPACT_JOB, EMBED_JOB, MOVE_JOB, Core, must_be_operator
 from memoranda.store.jobs import REMODEL_JOB, REMODEL_KEY
-from memoranda.types import Job, Subject
+from memoranda.types import Job, Subject, says
+
+IndexUrl = Annotated[
+    str,
+    Meta(
+        pattern=f"^({'|'.join(INDEXES)}):",
+        extra=says(f"must be the URL of a vector index: {', '.join(INDEXES)}"),
+    ),
+]
 
 
 async def reembed(core: Core, subject: Subject, *, everything: bool, rows_per_second: float | None) -> Job:

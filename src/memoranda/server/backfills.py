@@ -5,9 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from memoranda.app.backfills import Kind, Missing
-from memoranda.server import wire
-from memoranda.server.memories import as_wire
 from memoranda.server.route import Call, Route
+from memoranda.types import Job, Rate
 
 
 class BackfillBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -16,15 +15,14 @@ class BackfillBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     what: Kind
     everything: bool = False
-    rows_per_second: wire.Rate | None = None
+    rows_per_second: Rate | None = None
 
 
-async def start(call: Call[BackfillBody, None]) -> wire.JobObject:
+async def start(call: Call[BackfillBody, None]) -> Job:
     body = call.body
-    job = await call.state.memoranda.backfills_as(call.memories.subject).start(
+    return await call.state.memoranda.backfills_as(call.memories.subject).start(
         body.what, everything=body.everything, rows_per_second=body.rows_per_second
     )
-    return as_wire(job, wire.JobObject)
 
 
 class MissingObject(Missing, kw_only=True, tag_field="object", tag="backfills"):
@@ -38,5 +36,5 @@ async def missing(call: Call[None, None]) -> MissingObject:
 
 ROUTES = (
     Route("GET", "/v1/backfills", "What backfills would make", missing, "admin", MissingObject),
-    Route("POST", "/v1/backfills", "Start a backfill", start, "admin", wire.JobObject, BackfillBody),
+    Route("POST", "/v1/backfills", "Start a backfill", start, "admin", Job, BackfillBody),
 )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 import math
 import re
@@ -12,8 +10,6 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 from starlette.datastructures import Headers, QueryParams
 
 from memoranda.errors import InvalidInput
@@ -152,20 +148,3 @@ def _filters(text: str) -> Any:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError) as exc:
         raise InvalidInput("filters", f"is not valid JSON: {exc}") from exc
-
-
-def floats(value: list[float] | str | None, where: str) -> NDArray[np.float32] | list[float] | None:
-    """A vector as it was sent, a string taken as float32 little-endian in base64.
-
-    Raises:
-        InvalidInput: the string is not that.
-    """
-    if not isinstance(value, str):
-        return value
-    try:
-        raw = base64.b64decode(value, validate=True)
-    except (binascii.Error, ValueError) as exc:
-        raise InvalidInput(where, "must be a list of floats, or float32 little-endian in base64") from exc
-    if len(raw) % 4:
-        raise InvalidInput(where, f"holds {len(raw)} bytes, which is no whole number of float32")
-    return np.frombuffer(raw, dtype="<f4")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -12,12 +12,15 @@ import msgspec
 from starlette.responses import Response, StreamingResponse
 
 from memoranda.errors import InvalidInput
-from memoranda.server import wire
+from memoranda.memories.inputs import BatchBody, ExportedBody, NewMemoryBody, SearchBody
+from memoranda.memories.memories import Memories
+from memoranda.memories.operations import AT, OPERATIONS
+from memoranda.server import derived, wire
 from memoranda.server.auth import is_operator
-from memoranda.server.inputs import floats
+from memoranda.server.derived import Observed
 from memoranda.server.route import JSONL, Call, Route
-from memoranda.store.selections import SelectionBody, named_scopes
-from memoranda.types import Added, Memory, Query
+from memoranda.store.selections import named_scopes
+from memoranda.types import Added, Change, Memory, SearchResult
 
 T = TypeVar("T")
 PIECE = 64 << 10
@@ -50,40 +53,6 @@ def changes_for(body: msgspec.Struct, tenant: str | None) -> tuple[dict[str, Any
     return changes, named or tenant
 
 
-async def create(call: Call[wire.NewMemoryBody, None]) -> wire.AddedMemory:
-    call.body.embedding = floats(call.body.embedding, "embedding")  # type: ignore[assignment]
-    with call.state.telemetry.upserting():
-        added = await call.memories.add(call.body)
-    call.state.telemetry.added([added])
-    return _added(added)
-
-
-def _added(outcome: Added) -> wire.AddedMemory:
-    fields = {name: getattr(outcome.memory, name) for name in outcome.memory.__struct_fields__}
-    return wire.AddedMemory(**fields, created=outcome.created, embedded=outcome.embedded)
-
-
-async def create_batch(call: Call[wire.BatchBody, None]) -> wire.AddedList:
-    _read_vectors(call.body.memories)
-    with call.state.telemetry.upserting(), in_batch("memories", len(call.body.memories)):
-        outcomes = await call.memories.add_many(call.body.memories)
-    call.state.telemetry.added(outcomes)
-    created = sum(outcome.created for outcome in outcomes)
-    return wire.AddedList(
-        data=[_added(outcome) for outcome in outcomes],
-        first_id=outcomes[0].memory.id,
-        last_id=outcomes[-1].memory.id,
-        created=created,
-        present=len(outcomes) - created,
-    )
-
-
-def _read_vectors(memories: Sequence[wire.NewMemoryBody]) -> None:
-    """Replace the vectors of a batch by lists of numbers."""
-    for i, new in enumerate(memories):
-        new.embedding = floats(new.embedding, f"memories[{i}].embedding")  # type: ignore[assignment]
-
-
 @contextmanager
 def in_batch(
     name: str, size: int, beside: Sequence[str] = (), fields: Mapping[str, str] = MappingProxyType({})
@@ -106,54 +75,6 @@ def _in_element(field: str, fields: Mapping[str, str]) -> str:
     return f"{element or '[0]'}{inside}"
 
 
-async def page(call: Call[None, wire.ListingQuery]) -> wire.MemoryList:
-    return as_wire(await call.memories.list(**call.query.arguments()), wire.MemoryList)
-
-
-async def get(call: Call[None, None]) -> Memory:
-    return await call.memories.get(call.id)
-
-
-async def update(call: Call[wire.ChangeBody, None]) -> Memory:
-    with call.state.telemetry.upserting():
-        memory = await call.memories.update(call.id, **given(call.body))
-    call.state.telemetry.wrote("updated", 1)
-    return memory
-
-
-async def delete(call: Call[None, None]) -> wire.DeletedMemory:
-    await call.memories.delete(call.id)
-    return wire.DeletedMemory(id=call.id)
-
-
-async def search(call: Call[wire.SearchBody, None]) -> wire.SearchAnswer:
-    body = call.body
-    fields = {name: getattr(body, name) for name in Query.__struct_fields__}
-    fields["scopes"] = named_scopes(body.scopes, body.scope, body.scope_id)
-    fields["embedding"] = floats(body.embedding, "embedding")
-    if body.limit is msgspec.UNSET:
-        fields["limit"] = call.state.memoranda.config.search.default_limit
-    result = await call.memories.search(Query(**fields))
-    call.state.telemetry.searched(len(result.results), result.query_time, result.degraded)
-    return as_wire(result, wire.SearchAnswer)
-
-
-async def forget(call: Call[wire.ForgetBody, None]) -> wire.Forgotten:
-    return as_wire(await call.memories.forget(**call.body.arguments()), wire.Forgotten)
-
-
-async def preview_forget(call: Call[wire.ForgetPreviewBody, None]) -> wire.ForgetPreview:
-    return as_wire(await call.memories.preview_forget(**call.body.arguments()), wire.ForgetPreview)
-
-
-async def count_access(call: Call[wire.AccessBody, None]) -> wire.MemoryCount:
-    return wire.MemoryCount(count=await call.memories.count_access(call.body.ids))
-
-
-async def count(call: Call[SelectionBody, None]) -> wire.MemoryCount:
-    return wire.MemoryCount(count=await call.memories.count(**call.body.arguments()))
-
-
 async def stats(call: Call[None, wire.StatsQuery]) -> wire.MemoryStats | wire.ScopeStats:
     if scopes := named_scopes(None, call.query.scope, call.query.scope_id):
         return as_wire(await call.memories.stats(scope=scopes[0]), wire.ScopeStats)
@@ -161,20 +82,6 @@ async def stats(call: Call[None, wire.StatsQuery]) -> wire.MemoryStats | wire.Sc
     if not is_operator(call.memories.subject):
         counts.jobs = counts.database = counts.index = counts.words = None  # they include other tenants
     return counts
-
-
-async def compact(call: Call[wire.CompactBody, None]) -> wire.JobObject:
-    return as_wire(await call.memories.compact(), wire.JobObject)
-
-
-async def reembed(call: Call[wire.ReembedBody, None]) -> wire.JobObject:
-    body = call.body
-    job = await call.memories.reembed(everything=body.everything, rows_per_second=body.rows_per_second)
-    return as_wire(job, wire.JobObject)
-
-
-async def move_index(call: Call[wire.MoveBody, None]) -> wire.JobObject:
-    return as_wire(await call.memories.move_index(call.body.to), wire.JobObject)
 
 
 async def export(call: Call[wire.ExportBody | None, wire.ExportBody | None]) -> Response:
@@ -208,55 +115,49 @@ async def import_(call: Call[bytes, wire.ImportQuery]) -> wire.ImportedMemories:
     return as_wire(done, wire.ImportedMemories)
 
 
-async def forgotten(call: Call[wire.ExportedBody, None]) -> wire.ForgottenSince:
-    body = call.body
-    _read_vectors(body.memories)
-    with in_batch("memories", len(body.memories)):
-        gone = await call.memories.forgotten(body.memories, body.exported_at)
-    return wire.ForgottenSince(forgotten=[place for place, each in enumerate(gone) if each])
+async def _observed_add(call: Call[NewMemoryBody, None], work: Awaitable[Added]) -> Added:
+    with call.state.telemetry.upserting():
+        added = await work
+    call.state.telemetry.added([added])
+    return added
 
 
-async def near_duplicates(call: Call[wire.NearDuplicatesBody, None]) -> wire.NearDuplicateList:
-    found = await call.memories.near_duplicates(**call.body.arguments())
-    return as_wire(found, wire.NearDuplicateList)
+async def _observed_batch(call: Call[BatchBody, None], work: Awaitable[list[Added]]) -> list[Added]:
+    with call.state.telemetry.upserting(), in_batch("memories", len(call.body.memories)):
+        added = await work
+    call.state.telemetry.added(added)
+    return added
 
 
-async def facets(call: Call[wire.FacetsBody, None]) -> wire.FacetsObject:
-    counted = await call.memories.facets(**call.body.arguments())
-    return as_wire(counted, wire.FacetsObject)
+async def _observed_update(call: Call[Change, None], work: Awaitable[Memory]) -> Memory:
+    with call.state.telemetry.upserting():
+        memory = await work
+    call.state.telemetry.wrote("updated", 1)
+    return memory
 
 
-async def projection(call: Call[wire.ProjectionBody, None]) -> wire.ProjectionObject:
-    shown = await call.memories.projection(**call.body.arguments())
-    return as_wire(shown, wire.ProjectionObject)
+async def _observed_search(call: Call[SearchBody, None], work: Awaitable[SearchResult]) -> SearchResult:
+    result = await work
+    call.state.telemetry.searched(len(result.results), result.query_time, result.degraded)
+    return result
 
 
-AT = "/v1/memories"
+async def _named_in_batch(call: Call[ExportedBody, None], work: Awaitable[Any]) -> Any:
+    with in_batch("memories", len(call.body.memories)):
+        return await work
+
+
+OBSERVED: dict[Callable[..., Any], Observed] = {
+    Memories.add: _observed_add,
+    Memories.add_many: _observed_batch,
+    Memories.update: _observed_update,
+    Memories.search: _observed_search,
+    Memories.forgotten: _named_in_batch,
+}
 ROUTES = (
-    Route("POST", AT, "Remember one text", create, "write", wire.AddedMemory, wire.NewMemoryBody),
-    Route("POST", f"{AT}/batch", "Remember many", create_batch, "write", wire.AddedList, wire.BatchBody, long=True),
-    Route("GET", AT, "A page of memories", page, "read", wire.MemoryList, query=wire.ListingQuery),
-    Route("POST", f"{AT}/search", "Search", search, "read", wire.SearchAnswer, wire.SearchBody),
-    Route("POST", f"{AT}/forget", "Erase for good", forget, "write", wire.Forgotten, wire.ForgetBody, long=True),
-    Route(
-        "POST", f"{AT}/forget/preview", "What would be erased", preview_forget, "read", wire.ForgetPreview,
-        wire.ForgetPreviewBody, long=True,
-    ),
-    Route(
-        "POST", f"{AT}/count_access", "Count a use of memories", count_access, "write", wire.MemoryCount,
-        wire.AccessBody,
-    ),
-    Route("POST", f"{AT}/count", "Count", count, "read", wire.MemoryCount, SelectionBody),
-    Route("POST", f"{AT}/facets", "Count by facet", facets, "read", wire.FacetsObject, wire.FacetsBody),
     Route(
         "GET", f"{AT}/stats", "Counts and sizes", stats, "admin", wire.MemoryStats | wire.ScopeStats,
         query=wire.StatsQuery,
-    ),
-    Route("POST", f"{AT}/compact", "Start a compaction", compact, "admin", wire.JobObject, wire.CompactBody),
-    Route("POST", f"{AT}/reembed", "Start making vectors", reembed, "admin", wire.JobObject, wire.ReembedBody),
-    Route(
-        "POST", f"{AT}/move_index", "Start moving to another vector index", move_index, "operator", wire.JobObject,
-        wire.MoveBody,
     ),
     Route("GET", f"{AT}/export", "Export as JSONL", export, "read", query=wire.ExportBody, media=JSONL, long=True),
     Route("POST", f"{AT}/export", "Export as JSONL", export, "read", body=wire.ExportBody, media=JSONL, long=True),
@@ -264,20 +165,5 @@ ROUTES = (
         "POST", f"{AT}/import", "Import an export", import_, "write", wire.ImportedMemories, bytes,
         wire.ImportQuery, long=True,
     ),
-    Route(
-        "POST", f"{AT}/forgotten", "Which of an export were forgotten since", forgotten, "write", wire.ForgottenSince,
-        wire.ExportedBody, long=True,
-    ),
-    Route(
-        "POST", f"{AT}/near_duplicates", "Memories that say nearly the same", near_duplicates, "read",
-        wire.NearDuplicateList, wire.NearDuplicatesBody, long=True,
-    ),
-    Route(
-        "POST", f"{AT}/projection", "Memories as points of a plane", projection, "read", wire.ProjectionObject,
-        wire.ProjectionBody, long=True, compresses=True,
-    ),
-    Route("GET", f"{AT}/{{id}}", "One memory", get, "read", Memory),
-    Route("PATCH", f"{AT}/{{id}}", "Change fields", update, "write", Memory, wire.ChangeBody),
-    Route("POST", f"{AT}/{{id}}", "Change fields", update, "write", Memory, wire.ChangeBody),
-    Route("DELETE", f"{AT}/{{id}}", "Delete one memory", delete, "write", wire.DeletedMemory),
+    *derived.routes("memories", OPERATIONS, OBSERVED),
 )  # fmt: skip

@@ -7,13 +7,11 @@ from typing import Any, TypeVar
 
 from memoranda.document_qa.asking import UploadAsk
 from memoranda.document_qa.values import Asked, AskRequest, Document, LogEntry
-from memoranda.server import wire
 from memoranda.server import wire_upload_ask as own
 from memoranda.server.form_uploads import arrived
-from memoranda.server.memories import as_wire
 from memoranda.server.route import Call, Form, Route
 from memoranda.store.paging import Listed
-from memoranda.types import Memory
+from memoranda.types import Job, Memory
 
 P = TypeVar("P")
 
@@ -175,9 +173,8 @@ def _memory(memory: Memory) -> own.AskMemory:
     )
 
 
-async def derive(call: Call[own.DeriveBody, None]) -> wire.JobObject:
-    job = await call.upload_ask.derive(rows_per_second=call.body.rows_per_second)
-    return as_wire(job, wire.JobObject)
+async def derive(call: Call[own.DeriveBody, None]) -> Job:
+    return await call.upload_ask.derive(rows_per_second=call.body.rows_per_second)
 
 
 FORM = Form("file", own.DocumentFields)
@@ -213,6 +210,6 @@ ROUTES = (
         "DELETE", f"{MEMORIES}/{{memory_id}}", "Delete a memory", delete_memory, "write", own.Deleted, query=USER,
     ),
     Route(
-        "POST", f"{AT}/backfill", "Make memories of past answers", derive, "admin", wire.JobObject, own.DeriveBody,
+        "POST", f"{AT}/backfill", "Make memories of past answers", derive, "admin", Job, own.DeriveBody,
     ),
 )  # fmt: skip

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from memoranda.document_qa.documents import MAX_NAMED
 from memoranda.document_qa.values import AskSession, Document, LogEntry, MemoryScope
-from memoranda.types import SOME_TEXT, Content, Diversity, Id, Importance, configured, says, some_text
+from memoranda.types import SOME_TEXT, Content, Diversity, Id, Importance, Rate, configured, says, some_text
 from memoranda.validation.constraints import Constraint, NotBoth, OneOf
 
 Asked = Annotated[
@@ -26,7 +26,6 @@ Heading = Annotated[str, some_text(500)]
 Found = Annotated[int, Meta(ge=0, le=50)]
 Limit = Annotated[int, Meta(ge=1, le=1_000)]
 DocumentsLimit = Annotated[int, Meta(ge=1, le=100)]
-Rate = Annotated[float, Meta(gt=0, le=1_000_000)]
 Order = Literal["asc", "desc"]
 
 # --- bodies and query strings ----------------------------------------------------------------------

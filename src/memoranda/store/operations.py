@@ -11,6 +11,8 @@ from urllib.parse import quote
 
 import msgspec
 
+from memoranda.errors import InvalidInput
+
 Need = Literal["open", "read", "write", "service", "admin", "operator"]
 Verb = Literal["GET", "POST", "PATCH", "PUT", "DELETE"]
 PARAMETER = re.compile(r"{(\w+)}")
@@ -19,26 +21,40 @@ PARAMETER = re.compile(r"{(\w+)}")
 
 @runtime_checkable
 class Input(Protocol):
-    """An input with fields that the method does not have."""
+    """An input with other fields than the parameters of the method."""
 
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of the method."""
 
 
+class Shown(Protocol):
+    """An answer of another shape than the result of the method. `given` are the arguments."""
+
+    @classmethod
+    def of(cls, result: Any, given: Mapping[str, Any]) -> Any:
+        """Return the answer for a result."""
+
+    def result(self, given: Mapping[str, Any]) -> Any:
+        """Return the result in an answer."""
+
+
 class Sent(NamedTuple):
-    """A call as a request: `body` and `query` are mappings of plain values, None without any."""
+    """A call as a request: `body` is a struct or a mapping, `query` a mapping of plain values; None without any.
+    `given` are the arguments by name."""
 
     path: str
-    body: dict[str, Any] | None
+    body: Any
     query: dict[str, Any] | None
+    given: dict[str, Any]
 
 
 class Operation(msgspec.Struct, frozen=True):
     """A method of a feature as it is offered over HTTP and by what is made from that.
 
-    The summary is the first line of the method's docstring, the answer its result. Parameters of the path are those of
-    the method that have these names. All others are in a JSON body, or with GET and DELETE in the query string; `reads`
-    is their type, None: a struct made of the signature, whose annotations then have the bounds. `needs` is the least a
+    The summary is the first line of the method's docstring, the answer its result, or `shows`, if that has another
+    shape. Parameters of the path are those of the method that have these names. All others are in a JSON body, or with
+    GET and DELETE in the query string, as a struct made of the signature, whose annotations have the bounds. It extends
+    `reads`, which has the fields that are no parameters, such as the keywords of a selection. `needs` is the least a
     key must be allowed: `open` asks for no key, `service` for an admin key, or a service key that is bound to no user,
     `operator` for an admin of the default tenant. `long` is work that grows with its input, and has no time limit;
     `compresses` an answer that is compressed when it is large.
@@ -49,6 +65,7 @@ class Operation(msgspec.Struct, frozen=True):
     path: str
     needs: Need
     reads: type[msgspec.Struct] | None = None
+    shows: type[Shown] | None = None
     long: bool = False
     compresses: bool = False
 
@@ -70,8 +87,8 @@ class Operation(msgspec.Struct, frozen=True):
 
     @property
     def answer(self) -> Any:
-        """The type of the result."""
-        return _hints(self.method)["return"]
+        """The type of the answer."""
+        return self.shows or _hints(self.method)["return"]
 
     @property
     def in_query(self) -> bool:
@@ -81,24 +98,41 @@ class Operation(msgspec.Struct, frozen=True):
     @property
     def input(self) -> type[msgspec.Struct] | None:
         """The type of the body or query string; None if there is none."""
-        return self.reads or _input(self)
+        return _input(self)
 
-    def sent(self, args: Sequence[Any], given: Mapping[str, Any]) -> Sent:
+    def sent(self, args: Sequence[Any], named: Mapping[str, Any]) -> Sent:
         """Return the request for a call of the method.
 
         Raises:
             TypeError: the arguments are not those of the method.
+            InvalidInput: a whole body and a field of it are given.
         """
-        bound = _signature(self.method).bind(None, *args, **given)
-        values: dict[str, Any] = {}
-        for parameter in list(_signature(self.method).parameters.values())[1:]:
-            if parameter.name in bound.arguments:
-                value = bound.arguments[parameter.name]
-                values |= value if parameter.kind is parameter.VAR_KEYWORD else {parameter.name: value}
+        signature = _signature(self.method)
+        bound = signature.bind(None, *args, **named).arguments
+        keywords = {name for name, one in signature.parameters.items() if one.kind is one.VAR_KEYWORD}
+        given: dict[str, Any] = {}
+        for name, value in list(bound.items())[1:]:
+            given |= value if name in keywords else {name: value}
+        values = dict(given)
         path = PARAMETER.sub(lambda match: segment(str(values.pop(match[1]))), self.path)
         if self.input is None:
-            return Sent(path, None, None)
-        return Sent(path, None, values) if self.in_query else Sent(path, values, None)
+            return Sent(path, None, None, given)
+        return (
+            Sent(path, None, values, given) if self.in_query else Sent(path, self._body(values), None, given)
+        )
+
+    def _body(self, values: dict[str, Any]) -> Any:
+        """Return the value that is a whole body, or else the values, which the type of the body may complete."""
+        assert self.input is not None
+        for name, value in values.items():
+            if isinstance(value, msgspec.Struct) and issubclass(self.input, type(value)):
+                if others := [other for other in values if other != name]:
+                    raise InvalidInput(
+                        others[0], f"goes inside the {type(value).__name__} that is given, not beside it"
+                    )
+                return value
+        completed: Callable[[dict[str, Any]], Any] | None = getattr(self.input, "completed", None)
+        return values if completed is None else completed(values)
 
 
 def arguments(read: msgspec.Struct | None) -> dict[str, Any]:
@@ -141,21 +175,26 @@ def _signature(method: Callable[..., Any]) -> inspect.Signature:
 
 @cache
 def _input(operation: Operation) -> type[msgspec.Struct] | None:
-    hints, fields = _hints(operation.method), []
+    hints, reads = _hints(operation.method), operation.reads
+    known = {*operation.parameters, *(() if reads is None else reads.__struct_fields__)}
+    fields = []
     for parameter in list(_signature(operation.method).parameters.values())[1:]:
-        if parameter.name in operation.parameters:
-            continue
         if parameter.kind is parameter.VAR_KEYWORD:
-            raise TypeError(f"{operation.method.__qualname__}: `reads` must say what its keywords are")
-        default = () if parameter.default is parameter.empty else (parameter.default,)
-        fields.append((parameter.name, hints[parameter.name], *default))
+            if reads is None:
+                raise TypeError(f"{operation.method.__qualname__}: `reads` must have its keywords")
+        elif parameter.name not in known:
+            default = () if parameter.default is parameter.empty else (parameter.default,)
+            fields.append((parameter.name, hints[parameter.name], *default))
     if not fields:
-        return None
-    title = "".join(part.title() for part in operation.name.split("_"))
+        return reads
+    feature, _, name = operation.method.__qualname__.partition(".")
+    title = feature + "".join(part.title() for part in name.split("_"))
     return msgspec.defstruct(
         f"{title}{'Query' if operation.in_query else 'Body'}",
         fields,
+        bases=None if reads is None else (reads,),
         module=operation.method.__module__,
+        namespace={"__doc__": f"{operation.summary}."},
         kw_only=True,
         forbid_unknown_fields=True,
     )

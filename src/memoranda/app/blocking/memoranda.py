@@ -3,70 +3,26 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from typing_extensions import Unpack
-
 from memoranda.app.archive.archives import Archives
 from memoranda.app.blocking.agents import BlockingAgents, BlockingConversations, BlockingResponses
 from memoranda.app.blocking.calls import InProcess
 from memoranda.app.blocking.document_qa import BlockingUploadAsk
-from memoranda.app.blocking.features import BlockingFacts
+from memoranda.app.blocking.features import BlockingFacts, BlockingMemories
 from memoranda.app.blocking.knowledge import BlockingKnowledge
 from memoranda.app.blocking.memory_stores import BlockingMemoryStores
 from memoranda.app.blocking.sessions import BlockingSessions
 from memoranda.app.blocking.switches import BlockingSwitches
 from memoranda.app.costs import UsageReport
 from memoranda.app.memoranda import Memoranda
-from memoranda.concurrency.portal import Portal, blocking, following
+from memoranda.concurrency.portal import Portal, blocking
 from memoranda.config.sections import Config, Spending
 from memoranda.contexts.contexts import Contexts
-from memoranda.memories.memories import Memories
-from memoranda.types import SelectionFields, Subject
-
-
-class BlockingMemories:
-    """`memories.Memories`, method for method."""
-
-    def __init__(self, inner: Memories, portal: Portal) -> None:
-        self.inner = inner
-        self.portal = portal
-
-    add = blocking(Memories.add)
-    add_many = blocking(Memories.add_many)
-    get = blocking(Memories.get)
-    list = blocking(Memories.list)
-    update = blocking(Memories.update)
-    delete = blocking(Memories.delete)
-    search = blocking(Memories.search)
-    forget = blocking(Memories.forget)
-    preview_forget = blocking(Memories.preview_forget)
-    count = blocking(Memories.count)
-    embed = blocking(Memories.embed)
-    count_access = blocking(Memories.count_access)
-    stats = blocking(Memories.stats)
-    near_duplicates = blocking(Memories.near_duplicates)
-    facets = blocking(Memories.facets)
-    projection = blocking(Memories.projection)
-    export_to = blocking(Memories.export_to)
-    import_from = blocking(Memories.import_from)
-    forgotten = blocking(Memories.forgotten)
-    reembed = blocking(Memories.reembed)
-    move_index = blocking(Memories.move_index)
-    compact = blocking(Memories.compact)
-    job = blocking(Memories.job)
-    wait = blocking(Memories.wait)
-    jobs = blocking(Memories.jobs)
-    cancel = blocking(Memories.cancel)
-    retry = blocking(Memories.retry)
-
-    def export(self, *, vectors: bool = False, **fields: Unpack[SelectionFields]) -> Iterator[bytes]:
-        """Yield the selection as JSONL lines, see `Memories.export`."""
-        yield from following(self.inner.export(vectors=vectors, **fields), self.portal)
+from memoranda.types import Subject
 
 
 class BlockingContexts:
@@ -98,7 +54,7 @@ class BlockingMemoranda:
         self.inner = inner
         self.portal = portal
         self.config = inner.config
-        self.memories = BlockingMemories(inner.memories, portal)
+        self.memories = BlockingMemories(InProcess(inner.memories, portal))
         self.knowledge = BlockingKnowledge(inner.knowledge, portal)
         self.responses = BlockingResponses(inner.responses, portal)
         self.conversations = BlockingConversations(inner.conversations, portal)
@@ -119,7 +75,7 @@ class BlockingMemoranda:
 
     def acting_as(self, subject: Subject) -> BlockingMemories:
         """Return the memories as another subject sees them."""
-        return BlockingMemories(self.inner.acting_as(subject), self.portal)
+        return BlockingMemories(InProcess(self.inner.acting_as(subject), self.portal))
 
     def knowing_as(self, subject: Subject) -> BlockingKnowledge:
         """Return the files and vector stores as another subject sees them."""

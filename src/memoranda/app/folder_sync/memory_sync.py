@@ -22,7 +22,7 @@ from memoranda.text.chunking import fixed
 from memoranda.text.hashing import digest
 from memoranda.text.json import compact_json
 from memoranda.text.terms import encodable
-from memoranda.types import Added, ChangeFields, Memory, NewMemory, Page, SelectionFields
+from memoranda.types import Added, ChangeFields, Memory, NewMemory, Order, Page, SelectionFields
 
 BATCH = 32
 PAGE = 1_000
@@ -43,7 +43,7 @@ class Memories(Protocol):
         *,
         limit: int = ...,
         after: str | None = ...,
-        order: str = ...,
+        order: Order = ...,
         **fields: Unpack[SelectionFields],
     ) -> Page: ...
     def add_many(self, memories: Iterable[NewMemory | Mapping[str, Any] | str]) -> Sequence[Added]: ...
