@@ -40,7 +40,7 @@ export class Memoranda {
    *
    * @param {string | Schemas['ContextBody']} query
    * @param {CallOptions} [options]
-   * @returns {Promise<Schemas['ContextObject']>}
+   * @returns {Promise<Schemas['Context']>}
    */
   context(query, options) {
     const body = typeof query === 'string' ? { query } : query;

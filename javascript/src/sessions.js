@@ -17,7 +17,7 @@ export class Sessions {
    *
    * @param {import('./types.js').QueryOf<'/v1/sessions'>} [listing]
    * @param {CallOptions} [options]
-   * @returns {Promise<Schemas['SessionList']>}
+   * @returns {Promise<Schemas['SessionPage']>}
    */
   list(listing, options) {
     return bodyOf(this.#http.GET('/v1/sessions', { params: { query: listing }, ...options }));
@@ -26,7 +26,7 @@ export class Sessions {
   /**
    * @param {string} id
    * @param {CallOptions} [options]
-   * @returns {Promise<Schemas['SessionObject']>}
+   * @returns {Promise<Schemas['Session']>}
    */
   get(id, options) {
     return bodyOf(this.#http.GET('/v1/sessions/{session_id}', { ...at(id), ...options }));
@@ -38,7 +38,7 @@ export class Sessions {
    * @param {string} id
    * @param {import('./types.js').QueryOf<'/v1/sessions/{session_id}/messages'>} [listing]
    * @param {CallOptions} [options]
-   * @returns {Promise<Schemas['MessageList']>}
+   * @returns {Promise<Schemas['MessagePage']>}
    */
   messages(id, listing, options) {
     const params = { path: { session_id: id }, query: listing };
@@ -50,7 +50,7 @@ export class Sessions {
    *
    * @param {string} id
    * @param {CallOptions} [options]
-   * @returns {Promise<Schemas['SessionObject']>}
+   * @returns {Promise<Schemas['Session']>}
    */
   close(id, options) {
     return bodyOf(this.#http.POST('/v1/sessions/{session_id}/close', { ...at(id), ...options }));
@@ -61,7 +61,7 @@ export class Sessions {
    *
    * @param {string} id
    * @param {CallOptions} [options]
-   * @returns {Promise<Schemas['SessionObject']>}
+   * @returns {Promise<Schemas['Session']>}
    */
   summarize(id, options) {
     return bodyOf(this.#http.POST('/v1/sessions/{session_id}/summarize', { ...at(id), ...options }));
@@ -85,7 +85,7 @@ export class Sessions {
    * @param {string} messageId
    * @param {string} content
    * @param {CallOptions} [options]
-   * @returns {Promise<Schemas['MessageObject']>}
+   * @returns {Promise<Schemas['Message']>}
    */
   updateMessage(id, messageId, content, options) {
     const params = { path: { session_id: id, message_id: messageId } };

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memoranda.app.blocking import BlockingMemoranda
-from memoranda.app.blocking.sessions import BlockingSessions
+from memoranda.app.blocking.features import BlockingSessions
 from memoranda.sessions.values import Session
 from memoranda.types import Memory, Subject
 from support.waiting import until

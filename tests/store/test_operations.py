@@ -12,14 +12,22 @@ import pytest
 from msgspec import Meta
 
 from memoranda.app.blocking.calls import methods_of
-from memoranda.app.blocking.features import BlockingFacts, BlockingMemories
+from memoranda.app.blocking.features import (
+    BlockingContexts,
+    BlockingFacts,
+    BlockingMemories,
+    BlockingSessions,
+)
 from memoranda.client import Client
+from memoranda.contexts.operations import OPERATIONS as CONTEXTS
 from memoranda.errors import InvalidInput
 from memoranda.facts.facts import Facts
 from memoranda.facts.operations import OPERATIONS as FACTS
 from memoranda.memories.memories import Memories
 from memoranda.memories.operations import OPERATIONS as MEMORIES
 from memoranda.server.routes import ROUTES
+from memoranda.sessions.operations import OPERATIONS as SESSIONS
+from memoranda.sessions.sessions import Sessions
 from memoranda.store.operations import Operation, Sent, arguments, given
 from memoranda.store.selections import SelectionBody
 from memoranda.types import NewMemory
@@ -87,6 +95,19 @@ def test_a_whole_body_goes_alone() -> None:
         add.sent([new], {"tags": ["a"]})
 
 
+def test_a_path_may_name_the_id_otherwise_and_a_parameter_may_stay_local() -> None:
+    rewrite = next(one for one in SESSIONS if one.method is Sessions.update_message)
+    assert rewrite.sent(["s", "m"], {"content": "tea"}).path == "/v1/sessions/s/messages/m"
+    assert rewrite.in_path({"session_id": "s", "message_id": "m"}) == {"session_id": "s", "id": "m"}
+    observe = next(one for one in SESSIONS if one.method is Sessions.observe)
+    assert observe.input is not None
+    assert "response_id" not in observe.input.__struct_fields__
+    assert observe.sent(["tea"], {"session_id": "s"}).body == {
+        "messages": [{"content": "tea"}],
+        "session_id": "s",
+    }
+
+
 def test_parameters_are_added_to_a_selection() -> None:
     facets = next(one for one in MEMORIES if one.method is Memories.facets)
     assert facets.input is not None
@@ -95,7 +116,12 @@ def test_parameters_are_added_to_a_selection() -> None:
     assert facets.input.__doc__ == f"{facets.summary}."
 
 
-FEATURES = [*((one, BlockingFacts) for one in FACTS), *((one, BlockingMemories) for one in MEMORIES)]
+FEATURES = [
+    *((one, BlockingFacts) for one in FACTS),
+    *((one, BlockingMemories) for one in MEMORIES),
+    *((one, BlockingSessions) for one in SESSIONS),
+    *((one, BlockingContexts) for one in CONTEXTS),
+]
 
 
 @pytest.mark.parametrize(("operation", "feature"), FEATURES, ids=lambda one: getattr(one, "path", None))

@@ -33,7 +33,7 @@ import { idOf, saidIn, textOf, withSystem } from './prompt.js';
  * @property {Place} place
  * @property {Said[]} conversation What was said before the answer.
  * @property {boolean} asked Whether the user said the last of it.
- * @property {Schemas['ContextObject'] | null} context
+ * @property {Schemas['Context'] | null} context
  */
 
 const RECENT = 20; // messages of the conversation that the server is told, so that it does not repeat them
@@ -171,7 +171,7 @@ function placed({ sessionId, channelId, userId, agentId }) {
   };
 }
 
-/** @param {Schemas['ContextObject']} context */
+/** @param {Schemas['Context']} context */
 function told({ parts }) {
   const names = /** @type {const} */ (['documents', 'memories', 'sessions', 'summary']);
   return names.flatMap((name) => parts[name]?.text ?? []).join('\n\n');

@@ -22,7 +22,7 @@ class OverHttp:
 
     def __init__(self, wire: Wire, operations: Sequence[Operation], written: Written = NONE) -> None:
         self._wire = wire
-        self._operations = {operation.method: operation for operation in reversed(operations)}
+        self._operations = operations
         self._written = written
 
     def call(self, method: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any]) -> Any:
@@ -33,10 +33,11 @@ class OverHttp:
         """
         if (written := self._written.get(method)) is not None:
             return written(self._wire, *args, **named)
-        operation = self._operations.get(method)
-        if operation is None:
+        offered = [operation for operation in self._operations if operation.method == method]
+        if not offered:
             says = f"{method.__qualname__} is not offered by a server; call it where the data folder is open"
             raise NotImplementedError(says)
+        operation = offered[0]
         sent = operation.sent(args, named)
         query = None if sent.query is None else query_of(sent.query)
         body = self._wire.call(operation.verb, sent.path, body=sent.body, query=query)

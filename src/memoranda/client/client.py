@@ -13,7 +13,12 @@ import msgspec
 from typing_extensions import Unpack
 
 from memoranda.app.backfills import Missing
-from memoranda.app.blocking.features import BlockingFacts, BlockingMemories
+from memoranda.app.blocking.features import (
+    BlockingContexts,
+    BlockingFacts,
+    BlockingMemories,
+    BlockingSessions,
+)
 from memoranda.app.costs import UsageReport
 from memoranda.app.evals.evaluation import DEFAULTS, Evaluation, EvaluationQuestion, SearchConfiguration
 from memoranda.app.history_import import (
@@ -38,17 +43,17 @@ from memoranda.client.knowledge import ClientKnowledge
 from memoranda.client.memories import WRITTEN
 from memoranda.client.memory_stores import ClientMemoryStores
 from memoranda.client.responses import ClientResponses
-from memoranda.client.sessions import ClientSessions
 from memoranda.client.switches import ClientSwitches
 from memoranda.client.wire import Wire, query_of
 from memoranda.config.sections import Spending
+from memoranda.contexts.operations import OPERATIONS as CONTEXTS
 from memoranda.contexts.values import Context, ContextFields, ContextQuery
 from memoranda.facts.operations import OPERATIONS as FACTS
 from memoranda.memories.operations import OPERATIONS as MEMORIES
+from memoranda.sessions.operations import OPERATIONS as SESSIONS
 from memoranda.types import (
     Job,
 )
-from memoranda.validation import merged
 
 
 class Client:
@@ -72,7 +77,8 @@ class Client:
         self._wire = Wire(url, key, user, importing, time_zone)
         self.knowledge = ClientKnowledge(self._wire)
         self.memories = BlockingMemories(OverHttp(self._wire, MEMORIES, WRITTEN))
-        self.sessions = ClientSessions(self._wire)
+        self.sessions = BlockingSessions(OverHttp(self._wire, SESSIONS))
+        self.contexts = BlockingContexts(OverHttp(self._wire, CONTEXTS))
         self.switches = ClientSwitches(self._wire)
         self.facts = BlockingFacts(OverHttp(self._wire, FACTS))
         self.responses = ClientResponses(self._wire)
@@ -114,8 +120,7 @@ class Client:
 
     def context(self, query: str | ContextQuery, **fields: Unpack[ContextFields]) -> Context:
         """See `Contexts.context`."""
-        body = query if isinstance(query, ContextQuery) else merged("query", query, fields)
-        return msgspec.json.decode(self._wire.call("POST", "/v1/context", body=body), type=Context)
+        return self.contexts.context(query, **fields)
 
     def evaluate(
         self,

@@ -239,7 +239,7 @@ class ChatMessage(msgspec.Struct, kw_only=True):
     content: str
 
 
-class Context(msgspec.Struct, kw_only=True):
+class Context(msgspec.Struct, kw_only=True, tag_field="object", tag="context"):
     """A prompt for a question. `text` is all of it, in `tokens` tokens; `messages` is the same for a chat model: the
     rules, the context, what was said, the question. `query` is what was searched for by its meaning.
     `sessions_retrieved` is how many summaries of sessions were found for it. `evidence` and `evidence_probability` say

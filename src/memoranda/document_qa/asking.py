@@ -42,7 +42,7 @@ from memoranda.store.paging import Listed, as_page, check_page, cursors
 from memoranda.store.rows import Record, fetch_ids, to_memory
 from memoranda.store.validation import check_name
 from memoranda.text.tokens import count
-from memoranda.types import Job, Memory, Subject
+from memoranda.types import Job, Memory, Order, Subject
 from memoranda.validation import convert
 
 T = TypeVar("T")
@@ -248,7 +248,7 @@ class UploadAsk:
         limit: int = 100,
         after: str | None = None,
         before: str | None = None,
-        order: str = "asc",
+        order: Order = "asc",
     ) -> MessagePage:
         """Return one page of the questions and answers of a session, in order.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from memoranda.store.operations import Deleted
 from memoranda.types import Added, Job, Memory
 
 
@@ -56,19 +57,8 @@ class AddedList(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
         return [memory.result(given) for memory in self.data]
 
 
-class DeletedMemory(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.deleted"):
-    """The id that is gone."""
-
-    id: str
-    deleted: bool = True
-
-    @classmethod
-    def of(cls, result: None, given: Mapping[str, Any]) -> DeletedMemory:
-        """Return the id of the call."""
-        return cls(id=given["id"])
-
-    def result(self, given: Mapping[str, Any]) -> None:
-        """Return None."""
+class DeletedMemory(Deleted, kw_only=True, tag_field="object", tag="memory.deleted"):
+    """The memory that is gone."""
 
 
 class MemoryCount(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.count"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Annotated, Any, ClassVar
 
@@ -14,8 +13,8 @@ from msgspec import UNSET, Meta, UnsetType
 from numpy.typing import NDArray
 
 from memoranda.errors import InvalidInput
-from memoranda.store.operations import given
-from memoranda.store.selections import SCOPED, ScopeName, SelectionBody, named_scopes
+from memoranda.store.operations import completed_texts, given
+from memoranda.store.selections import SCOPED, ScopeName, SelectionBody, with_scope
 from memoranda.types import Limit, NewMemory, Query, Scopes, Words, configured
 from memoranda.validation.constraints import BLANK, Constraint, NotBoth, OneOf
 
@@ -79,8 +78,7 @@ class BatchBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     @classmethod
     def completed(cls, values: dict[str, Any]) -> dict[str, Any]:
         """Return the fields of a body for the arguments of a call: a text is a memory."""
-        items: Iterable[NewMemory | Mapping[str, Any] | str] = values["memories"]
-        return values | {"memories": [{"content": item} if isinstance(item, str) else item for item in items]}
+        return values | {"memories": completed_texts(values["memories"])}
 
 
 class ExportedBody(BatchBody, kw_only=True, forbid_unknown_fields=True):
@@ -102,10 +100,7 @@ class SearchBody(Query, kw_only=True, forbid_unknown_fields=True):
 
     def arguments(self) -> dict[str, Any]:
         """Return the fields that are given, with the scope among the scopes and the vector as numbers."""
-        fields = given(self)
-        scope, scope_id = fields.pop("scope", None), fields.pop("scope_id", None)
-        fields["scopes"] = named_scopes(self.scopes, scope, scope_id)
-        return fields | {"embedding": floats(self.embedding, "embedding")}
+        return with_scope(given(self)) | {"embedding": floats(self.embedding, "embedding")}
 
 
 class ForgetBody(SelectionBody, kw_only=True, forbid_unknown_fields=True):
@@ -121,10 +116,6 @@ class ForgetBody(SelectionBody, kw_only=True, forbid_unknown_fields=True):
     scopes: Scopes | None = None
     ids: Annotated[list[str], Meta(max_length=100_000)] | None = None
     text: Words | None = None
-
-
-class EmptyBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Nothing to say."""
 
 
 def floats(value: list[float] | str | None, where: str) -> NDArray[np.float32] | list[float] | None:

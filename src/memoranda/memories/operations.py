@@ -12,14 +12,13 @@ from memoranda.memories.answers import (
 )
 from memoranda.memories.inputs import (
     BatchBody,
-    EmptyBody,
     ExportedBody,
     ForgetBody,
     NewMemoryBody,
     SearchBody,
 )
 from memoranda.memories.memories import Memories
-from memoranda.store.operations import Operation
+from memoranda.store.operations import EmptyBody, Operation
 from memoranda.store.selections import SelectionBody
 from memoranda.types import Change
 

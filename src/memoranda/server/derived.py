@@ -31,7 +31,10 @@ def routes(
 
 def _route(feature: str, operation: Operation, observed: Observed) -> Route:
     async def answer(call: Call[Any, Any]) -> Any:
-        given = {**call.parameters, **arguments(call.query if operation.in_query else call.body)}
+        given = {
+            **operation.in_path(call.parameters),
+            **arguments(call.query if operation.in_query else call.body),
+        }
         result = await observed(call, operation.method(getattr(call, feature), **given))
         return result if operation.shows is None else operation.shows.of(result, given)
 

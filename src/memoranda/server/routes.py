@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memoranda.contexts.operations import OPERATIONS as CONTEXTS
 from memoranda.facts.operations import OPERATIONS as FACTS
 from memoranda.server import (
     admin,
@@ -9,7 +10,6 @@ from memoranda.server import (
     archives,
     backfills,
     chat,
-    context,
     conversations,
     derived,
     dify,
@@ -39,7 +39,7 @@ ROUTES: tuple[Route, ...] = (
     *derived.routes("facts", FACTS),
     *memories.ROUTES,
     *entries.ROUTES,
-    *context.ROUTES,
+    *derived.routes("contexts", CONTEXTS),
     *evaluations.ROUTES,
     *files.ROUTES,
     *uploads.ROUTES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from functools import partial
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from typing_extensions import Unpack
@@ -41,7 +41,7 @@ from memoranda.store.retries import RELEASE_JOB
 from memoranda.store.steps import ROWS
 from memoranda.store.transaction import Writing
 from memoranda.store.validation import check_text, time_of
-from memoranda.types import Subject
+from memoranda.types import Content, Limit, Moment, Order, Subject, some_text
 from memoranda.validation import convert, merged
 from memoranda.validation.dates import moment_in
 from memoranda.validation.messages import MOMENT
@@ -157,12 +157,12 @@ class Sessions:
         channel_id: str | None = None,
         status: str | Sequence[str] | None = None,
         participant: str | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        limit: int = 20,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        limit: Limit = 20,
         after: str | None = None,
         before: str | None = None,
-        order: str = "desc",
+        order: Order = "desc",
     ) -> SessionPage:
         """Return one page of sessions in the order in which they began, newest first unless `order` is `asc`: those of
         a channel, of a status, with a participant, that reach beyond `since` and began before `until`.
@@ -203,10 +203,10 @@ class Sessions:
         self,
         id: str,
         *,
-        limit: int = 20,
+        limit: Limit = 20,
         after: str | None = None,
         before: str | None = None,
-        order: str = "asc",
+        order: Order = "asc",
     ) -> MessagePage:
         """Return one page of the messages of a session, in order of time.
 
@@ -292,7 +292,7 @@ class Sessions:
         await Summarizing(self._core).store(self._tenant, find, digest, new.message_count)
         return await self.get(id)
 
-    async def fail_summary(self, id: str, reason: str) -> Session:
+    async def fail_summary(self, id: str, reason: Annotated[str, some_text(10_000)]) -> Session:
         """Record that the caller could not make the summary of a session, and why (500 characters are stored): it is
         `failed`, unless it is open. If sessions are summarized here, that is tried after a while.
 
@@ -307,7 +307,7 @@ class Sessions:
         await Summarizing(self._core).fail(self._tenant, find, reason)
         return await self.get(id)
 
-    async def update_message(self, session_id: str, id: str, content: str) -> Message:
+    async def update_message(self, session_id: str, id: str, content: Content) -> Message:
         """Give a message another text: log, memory, summary and facts follow.
 
         Raises:

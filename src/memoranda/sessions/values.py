@@ -61,7 +61,7 @@ class NewMessage(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     metadata: Metadata = {}
 
 
-class Message(msgspec.Struct, kw_only=True):
+class Message(msgspec.Struct, kw_only=True, tag_field="object", tag="message"):
     """A message as the log has it. `indexed` says whether a search finds it, as the memory of the same id; `tokens` are
     those of its content in o200k."""
 
@@ -88,7 +88,7 @@ class Observed(msgspec.Struct, kw_only=True):
     created: bool
 
 
-class Session(msgspec.Struct, kw_only=True):
+class Session(msgspec.Struct, kw_only=True, tag_field="object", tag="session"):
     """Consecutive messages of a channel, or (`named`) those that were given this session's id.
 
     `participants` are the names of who spoke. `summary` and what follows it are what was made of the messages at
@@ -154,7 +154,7 @@ class SummaryFields(TypedDict, total=False):
     message_count: int | None
 
 
-class MessagePage(msgspec.Struct, kw_only=True):
+class MessagePage(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
     """Messages in order, and whether there are more."""
 
     data: list[Message]
@@ -163,7 +163,7 @@ class MessagePage(msgspec.Struct, kw_only=True):
     has_more: bool
 
 
-class SessionPage(msgspec.Struct, kw_only=True):
+class SessionPage(msgspec.Struct, kw_only=True, tag_field="object", tag="list"):
     """Sessions in order, and whether there are more."""
 
     data: list[Session]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any, Literal, NamedTuple, Protocol, get_type_hints, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, Self, get_type_hints, runtime_checkable
 from urllib.parse import quote
 
 import msgspec
@@ -38,6 +38,25 @@ class Shown(Protocol):
         """Return the result in an answer."""
 
 
+class Deleted(msgspec.Struct, kw_only=True):
+    """The id of what is gone."""
+
+    id: str
+    deleted: bool = True
+
+    @classmethod
+    def of(cls, result: None, given: Mapping[str, Any]) -> Self:
+        """Return the id of the call."""
+        return cls(id=given["id"])
+
+    def result(self, given: Mapping[str, Any]) -> None:
+        """Return None."""
+
+
+class EmptyBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Nothing to say."""
+
+
 class Sent(NamedTuple):
     """A call as a request: `body` is a struct or a mapping, `query` a mapping of plain values; None without any.
     `given` are the arguments by name."""
@@ -52,12 +71,13 @@ class Operation(msgspec.Struct, frozen=True):
     """A method of a feature as it is offered over HTTP and by what is made from that.
 
     The summary is the first line of the method's docstring, the answer its result, or `shows`, if that has another
-    shape. Parameters of the path are those of the method that have these names. All others are in a JSON body, or with
-    GET and DELETE in the query string, as a struct made of the signature, whose annotations have the bounds. It extends
-    `reads`, which has the fields that are no parameters, such as the keywords of a selection. `needs` is the least a
-    key must be allowed: `open` asks for no key, `service` for an admin key, or a service key that is bound to no user,
-    `operator` for an admin of the default tenant. `long` is work that grows with its input, and has no time limit;
-    `compresses` an answer that is compressed when it is large.
+    shape. Parameters of the path are those of the method that have these names; one that the method does not have is
+    its `id`. All others, without `local` ones, are in a JSON body, or with GET and DELETE in the query string, as a
+    struct made of the signature, whose annotations have the bounds. It extends `reads`, which has the fields that are
+    no parameters, such as the keywords of a selection. `needs` is the least a key must be allowed: `open` asks for no
+    key, `service` for an admin key, or a service key that is bound to no user, `operator` for an admin of the default
+    tenant. `long` is work that grows with its input, and has no time limit; `compresses` an answer that is compressed
+    when it is large.
     """
 
     method: Callable[..., Awaitable[Any]]
@@ -66,6 +86,7 @@ class Operation(msgspec.Struct, frozen=True):
     needs: Need
     reads: type[msgspec.Struct] | None = None
     shows: type[Shown] | None = None
+    local: tuple[str, ...] = ()
     long: bool = False
     compresses: bool = False
 
@@ -82,8 +103,15 @@ class Operation(msgspec.Struct, frozen=True):
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The names of the path's parameters."""
-        return tuple(PARAMETER.findall(self.path))
+        """The names of the path's parameters, as the method has them."""
+        return tuple(self._own(name) for name in PARAMETER.findall(self.path))
+
+    def _own(self, name: str) -> str:
+        return name if name in _signature(self.method).parameters else "id"
+
+    def in_path(self, values: Mapping[str, str]) -> dict[str, str]:
+        """Return the arguments in the parameters of a path."""
+        return {self._own(name): value for name, value in values.items()}
 
     @property
     def answer(self) -> Any:
@@ -113,16 +141,15 @@ class Operation(msgspec.Struct, frozen=True):
         given: dict[str, Any] = {}
         for name, value in list(bound.items())[1:]:
             given |= value if name in keywords else {name: value}
-        values = dict(given)
-        path = PARAMETER.sub(lambda match: segment(str(values.pop(match[1]))), self.path)
+        values = {name: value for name, value in given.items() if value is not msgspec.UNSET}
+        path = PARAMETER.sub(lambda match: segment(str(values.pop(self._own(match[1])))), self.path)
         if self.input is None:
             return Sent(path, None, None, given)
-        return (
-            Sent(path, None, values, given) if self.in_query else Sent(path, self._body(values), None, given)
-        )
+        sent = self._sent(values)
+        return Sent(path, None, sent, given) if self.in_query else Sent(path, sent, None, given)
 
-    def _body(self, values: dict[str, Any]) -> Any:
-        """Return the value that is a whole body, or else the values, which the type of the body may complete."""
+    def _sent(self, values: dict[str, Any]) -> Any:
+        """Return the value that is a whole body, or else the values, which the type of the input may complete."""
         assert self.input is not None
         for name, value in values.items():
             if isinstance(value, msgspec.Struct) and issubclass(self.input, type(value)):
@@ -157,6 +184,11 @@ def _is_default(field: msgspec.structs.FieldInfo, value: Any) -> bool:
     return value is field.default or bool(value == field.default)
 
 
+def completed_texts(items: Iterable[Any]) -> list[Any]:
+    """Return the items of a batch, with an object for each that is a text alone."""
+    return [{"content": item} if isinstance(item, str) else item for item in items]
+
+
 def segment(id: str) -> str:
     """Return an id as one segment of a path. `.` and `..` are encoded as well: an HTTP client resolves them as parts of
     the path, and `..` would name what the id belongs to."""
@@ -176,7 +208,7 @@ def _signature(method: Callable[..., Any]) -> inspect.Signature:
 @cache
 def _input(operation: Operation) -> type[msgspec.Struct] | None:
     hints, reads = _hints(operation.method), operation.reads
-    known = {*operation.parameters, *(() if reads is None else reads.__struct_fields__)}
+    known = {*operation.parameters, *operation.local, *(() if reads is None else reads.__struct_fields__)}
     fields = []
     for parameter in list(_signature(operation.method).parameters.values())[1:]:
         if parameter.kind is parameter.VAR_KEYWORD:

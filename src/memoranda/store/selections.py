@@ -45,10 +45,7 @@ class SelectionBody(Selection, kw_only=True, forbid_unknown_fields=True):
 
     def arguments(self) -> dict[str, Any]:
         """Return the fields that are given, with the scope among the scopes."""
-        fields = given(self)
-        scope, scope_id = fields.pop("scope", None), fields.pop("scope_id", None)
-        scopes = named_scopes(fields.pop("scopes", None), scope, scope_id)
-        return fields if scopes is None else {**fields, "scopes": scopes}
+        return with_scope(given(self))
 
 
 class ScopedSelectionBody(SelectionBody, kw_only=True, forbid_unknown_fields=True):
@@ -56,6 +53,13 @@ class ScopedSelectionBody(SelectionBody, kw_only=True, forbid_unknown_fields=Tru
 
     constraints: ClassVar[tuple[Constraint, ...]] = SCOPED
     scopes: Scopes | None = None
+
+
+def with_scope(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a selection with `scope` and `scope_id`, if they have them, as `scopes`."""
+    scope, scope_id = fields.pop("scope", None), fields.pop("scope_id", None)
+    scopes = named_scopes(fields.pop("scopes", None), scope, scope_id)
+    return fields if scopes is None else {**fields, "scopes": scopes}
 
 
 def named_scopes(scopes: list[str] | None, scope: str | None, scope_id: str | None) -> list[str] | None:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from memoranda.app.blocking.calls import blocking_feature
+from memoranda.contexts.contexts import Contexts
 from memoranda.facts.facts import Facts
 from memoranda.memories.memories import Memories
+from memoranda.sessions.sessions import Sessions
 
+BlockingContexts = blocking_feature(Contexts)
 BlockingFacts = blocking_feature(Facts)
 BlockingMemories = blocking_feature(Memories)
+BlockingSessions = blocking_feature(Sessions)

@@ -5,9 +5,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from typing_extensions import Unpack
 
 from memoranda.app.blocking.calls import Feature
+from memoranda.contexts.values import Context, ContextFields, ContextQuery
 from memoranda.facts.facts import Consolidated, Extracted, LearnedFacts, Reading
 from memoranda.facts.history import FactHistory, Undone
 from memoranda.facts.maintenance import Swept
@@ -16,10 +18,23 @@ from memoranda.memories import transfer
 from memoranda.memories.overviews import Facets, NearDuplicatePage, Projection
 from memoranda.memories.reindexing import IndexUrl
 from memoranda.providers.embeddings.base import Embedded, Task
+from memoranda.sessions.pending_write import Ready
+from memoranda.sessions.sessions import Said
+from memoranda.sessions.values import (
+    Around,
+    Message,
+    MessagePage,
+    NewSummary,
+    Observed,
+    Session,
+    SessionPage,
+    SummaryFields,
+)
 from memoranda.types import (
     Added,
     AnyScopes,
     ChangeFields,
+    Content,
     ForgetFields,
     ForgetPreview,
     Job,
@@ -37,6 +52,19 @@ from memoranda.types import (
     SearchResult,
     SelectionFields,
 )
+
+class BlockingContexts(Feature):
+    """Prompts for questions, made of what one subject may see."""
+    def context(self, query: str | ContextQuery, **fields: Unpack[ContextFields]) -> Context:
+        """Return a prompt for a question, within a budget of tokens: rules, chunks of documents, memories, summaries of
+        earlier sessions, the running summary, recent messages, the question; each piece with its source and the reason
+        for it. Tokens are those of `text.tokens.count`.
+
+        Raises:
+            InvalidInput: names the field and the fix.
+            NotFound: no such vector store for this subject.
+            Forbidden: scope `all` without the admin role.
+        """
 
 class BlockingFacts(Feature):
     """The facts of one subject. They are memories of kind `fact`: every method of memories applies to them too."""
@@ -310,4 +338,128 @@ class BlockingMemories(Feature):
             NotFound: no such job.
             Conflict: it has not failed, the same work is queued already, or it indexed a file, made a response or moved
                 the index: ask for that again.
+        """
+
+class BlockingSessions(Feature):
+    """The sessions of one subject and their messages. Missing and not visible are deliberately indistinguishable."""
+    def observe(
+        self,
+        messages: Said,
+        *,
+        session_id: str | None = None,
+        channel_id: str | None = None,
+        user_id: str | None | msgspec.UnsetType = msgspec.UNSET,
+        agent_id: str | None = None,
+        extraction: bool | None = None,
+        response_id: str | None = None,
+    ) -> list[Observed]:
+        """Store messages, in order; keyword search finds them on return, embeddings follow. No model is called.
+
+        With `session_id` all belong to that session; with `channel_id` alone sessions are cut where the channel was
+        silent. `user_id` applies to messages that do not name one. `extraction` says whether facts are extracted
+        (None: as configured). Nothing is stored if one of the messages is invalid, or has the id of a stored one with
+        another text; more than the configured batch size are stored in several steps.
+
+        Raises:
+            InvalidInput: names the message by its place, the field and the fix.
+            Conflict: an id already names another text, or the session was cut out of a channel.
+            NotFound: the session is another's.
+        """
+    def prepare(self, messages: Said, **place: Unpack[Around]) -> Ready:
+        """Return what `observe` stores, checked and counted, to be written in a transaction with something else. Errors
+        as `observe`, except those that only the transaction can detect."""
+    def get(self, id: str) -> Session:
+        """Return one session.
+
+        Raises:
+            NotFound: no such session for this subject.
+        """
+    def list(
+        self,
+        *,
+        channel_id: str | None = None,
+        status: str | Sequence[str] | None = None,
+        participant: str | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        limit: Limit = 20,
+        after: str | None = None,
+        before: str | None = None,
+        order: Order = "desc",
+    ) -> SessionPage:
+        """Return one page of sessions in the order in which they began, newest first unless `order` is `asc`: those of
+        a channel, of a status, with a participant, that reach beyond `since` and began before `until`.
+
+        Raises:
+            InvalidInput: a field is wrong, or the cursor names no session.
+        """
+    def messages(
+        self,
+        id: str,
+        *,
+        limit: Limit = 20,
+        after: str | None = None,
+        before: str | None = None,
+        order: Order = "asc",
+    ) -> MessagePage:
+        """Return one page of the messages of a session, in order of time.
+
+        Raises:
+            NotFound: no such session for this subject.
+            InvalidInput: a field is wrong, or the cursor names no message of it.
+        """
+    def close(self, id: str) -> Session:
+        """Close a session that is open; its summary and facts are made soon after.
+
+        Raises:
+            NotFound: no such session for this subject.
+        """
+    def summarize(self, id: str) -> Session:
+        """Make the summary of a session now, also of an open or a small one.
+
+        Raises:
+            NotFound: no such session for this subject.
+            ModelError: the model gave no summary.
+            SpendingLimit: the tenant has reached its daily limit.
+        """
+    def save_summary(self, id: str, summary: str | NewSummary, **fields: Unpack[SummaryFields]) -> Session:
+        """Store a summary that the caller made, also of an open session; it replaces an earlier one, and is found,
+        replaced and forgotten as any other.
+
+        Raises:
+            NotFound: no such session for this subject.
+            Forbidden: it is another user's.
+            InvalidInput: names the field.
+            Conflict: the session has another number of messages than `message_count`.
+        """
+    def fail_summary(self, id: str, reason: str) -> Session:
+        """Record that the caller could not make the summary of a session, and why (500 characters are stored): it is
+        `failed`, unless it is open. If sessions are summarized here, that is tried after a while.
+
+        Raises:
+            NotFound: no such session for this subject.
+            Forbidden: it is another user's.
+            InvalidInput: the reason is empty.
+        """
+    def update_message(self, session_id: str, id: str, content: Content) -> Message:
+        """Give a message another text: log, memory, summary and facts follow.
+
+        Raises:
+            NotFound: no such message in the session, or no such session, for this subject.
+            Forbidden: it is another user's.
+            InvalidInput: the text cannot be stored.
+        """
+    def delete_message(self, session_id: str, id: str) -> None:
+        """Delete a message from the log and the indexes, with everything derived from it.
+
+        Raises:
+            NotFound: no such message in the session, or no such session, for this subject.
+            Forbidden: it is another user's.
+        """
+    def delete(self, id: str) -> None:
+        """Delete a session: its messages, their memories, its summary, and everything derived from them.
+
+        Raises:
+            NotFound: no such session for this subject.
+            Forbidden: another user has spoken in it.
         """

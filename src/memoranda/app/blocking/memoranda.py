@@ -12,27 +12,20 @@ from memoranda.app.archive.archives import Archives
 from memoranda.app.blocking.agents import BlockingAgents, BlockingConversations, BlockingResponses
 from memoranda.app.blocking.calls import InProcess
 from memoranda.app.blocking.document_qa import BlockingUploadAsk
-from memoranda.app.blocking.features import BlockingFacts, BlockingMemories
+from memoranda.app.blocking.features import (
+    BlockingContexts,
+    BlockingFacts,
+    BlockingMemories,
+    BlockingSessions,
+)
 from memoranda.app.blocking.knowledge import BlockingKnowledge
 from memoranda.app.blocking.memory_stores import BlockingMemoryStores
-from memoranda.app.blocking.sessions import BlockingSessions
 from memoranda.app.blocking.switches import BlockingSwitches
 from memoranda.app.costs import UsageReport
 from memoranda.app.memoranda import Memoranda
 from memoranda.concurrency.portal import Portal, blocking
 from memoranda.config.sections import Config, Spending
-from memoranda.contexts.contexts import Contexts
 from memoranda.types import Subject
-
-
-class BlockingContexts:
-    """`contexts.Contexts`, method for method."""
-
-    def __init__(self, inner: Contexts, portal: Portal) -> None:
-        self.inner = inner
-        self.portal = portal
-
-    context = blocking(Contexts.context)
 
 
 class BlockingArchives:
@@ -59,7 +52,7 @@ class BlockingMemoranda:
         self.responses = BlockingResponses(inner.responses, portal)
         self.conversations = BlockingConversations(inner.conversations, portal)
         self.agents = BlockingAgents(inner.agents, portal)
-        self.sessions = BlockingSessions(inner.sessions, portal)
+        self.sessions = BlockingSessions(InProcess(inner.sessions, portal))
         self.switches = BlockingSwitches(inner.switches, portal)
         self.memory_stores = BlockingMemoryStores(inner.memory_stores, portal)
         self.facts = BlockingFacts(InProcess(inner.facts, portal))
@@ -111,7 +104,7 @@ class BlockingMemoranda:
 
     def sessions_as(self, subject: Subject) -> BlockingSessions:
         """Return the sessions as another subject sees them."""
-        return BlockingSessions(self.inner.sessions_as(subject), self.portal)
+        return BlockingSessions(InProcess(self.inner.sessions_as(subject), self.portal))
 
     def agents_as(self, subject: Subject) -> BlockingAgents:
         """Return the agent profiles as another subject sees them."""
@@ -119,7 +112,7 @@ class BlockingMemoranda:
 
     def contexts_as(self, subject: Subject) -> BlockingContexts:
         """Return the contexts of another subject: prompts from what it may see."""
-        return BlockingContexts(self.inner.contexts_as(subject), self.portal)
+        return BlockingContexts(InProcess(self.inner.contexts_as(subject), self.portal))
 
     def usage(
         self, *, since: date | None = None, until: date | None = None, tenant: str | None = None

@@ -1,16 +1,16 @@
-"""`/v1/context`: a prompt for a question, with memories and documents."""
+"""The operation that makes a context, as servers, clients and interfaces have it."""
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 from msgspec import Meta
 
-from memoranda.contexts.values import CONVERSATION, Context, ContextQuery, Said
-from memoranda.server.memories import as_wire
-from memoranda.server.route import Call, Route
-from memoranda.store.selections import SCOPED, ScopeName, named_scopes
+from memoranda.contexts.contexts import Contexts
+from memoranda.contexts.values import CONVERSATION, ContextQuery, Said
+from memoranda.store.operations import Operation, given
+from memoranda.store.selections import SCOPED, ScopeName, with_scope
 from memoranda.types import Question
 from memoranda.validation.constraints import BLANK, Constraint, NotBoth
 
@@ -48,17 +48,9 @@ class ContextBody(ContextQuery, kw_only=True, forbid_unknown_fields=True):
     scope: ScopeName | None = None
     scope_id: str | None = None
 
-
-class ContextObject(Context, kw_only=True, tag_field="object", tag="context"):
-    """The prompt: as one text, as messages for a chat model, and piece by piece."""
-
-
-async def create(call: Call[ContextBody, None]) -> ContextObject:
-    fields = {name: getattr(call.body, name) for name in ContextQuery.__struct_fields__}
-    fields["scopes"] = named_scopes(call.body.scopes, call.body.scope, call.body.scope_id)
-    return as_wire(await call.contexts.context(ContextQuery(**fields)), ContextObject)
+    def arguments(self) -> dict[str, Any]:
+        """Return the fields that are given, with the scope among the scopes."""
+        return with_scope(given(self))
 
 
-ROUTES = (
-    Route("POST", "/v1/context", "A prompt for a question", create, "read", ContextObject, ContextBody),
-)
+OPERATIONS = (Operation(Contexts.context, "POST", "/v1/context", "read", ContextBody),)
