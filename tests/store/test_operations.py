@@ -13,6 +13,7 @@ from msgspec import Meta
 
 from memoranda.app.blocking.calls import methods_of
 from memoranda.app.blocking.features import (
+    BlockingAgents,
     BlockingContexts,
     BlockingFacts,
     BlockingMemories,
@@ -25,6 +26,7 @@ from memoranda.facts.facts import Facts
 from memoranda.facts.operations import OPERATIONS as FACTS
 from memoranda.memories.memories import Memories
 from memoranda.memories.operations import OPERATIONS as MEMORIES
+from memoranda.responses.agent_operations import OPERATIONS as AGENTS
 from memoranda.server.routes import ROUTES
 from memoranda.sessions.operations import OPERATIONS as SESSIONS
 from memoranda.sessions.sessions import Sessions
@@ -121,6 +123,7 @@ FEATURES = [
     *((one, BlockingMemories) for one in MEMORIES),
     *((one, BlockingSessions) for one in SESSIONS),
     *((one, BlockingContexts) for one in CONTEXTS),
+    *((one, BlockingAgents) for one in AGENTS),
 ]
 
 

@@ -55,7 +55,7 @@ def list_(invocation: Invocation, limit: Limit = 20, after: After = None, order:
     _list(invocation, limit, after, order)
 
 
-def _list(invocation: Invocation, limit: int, after: str | None, order: str) -> None:
+def _list(invocation: Invocation, limit: int, after: str | None, order: Order) -> None:
     page = invocation.product.agents.list(limit=limit, after=after, order=order)
     invocation.show_page(page, _agent_line, "no agents; memoranda agents create makes one")
 

@@ -14,6 +14,7 @@ from typing_extensions import Unpack
 
 from memoranda.app.backfills import Missing
 from memoranda.app.blocking.features import (
+    BlockingAgents,
     BlockingContexts,
     BlockingFacts,
     BlockingMemories,
@@ -35,7 +36,6 @@ from memoranda.app.history_import import (
     states,
 )
 from memoranda.app.history_report import HistoryImported, Stored
-from memoranda.client.agents import ClientAgents
 from memoranda.client.archives import ClientArchives
 from memoranda.client.calls import OverHttp
 from memoranda.client.conversations import ClientConversations
@@ -50,6 +50,7 @@ from memoranda.contexts.operations import OPERATIONS as CONTEXTS
 from memoranda.contexts.values import Context, ContextFields, ContextQuery
 from memoranda.facts.operations import OPERATIONS as FACTS
 from memoranda.memories.operations import OPERATIONS as MEMORIES
+from memoranda.responses.agent_operations import OPERATIONS as AGENTS
 from memoranda.sessions.operations import OPERATIONS as SESSIONS
 from memoranda.types import (
     Job,
@@ -83,7 +84,7 @@ class Client:
         self.facts = BlockingFacts(OverHttp(self._wire, FACTS))
         self.responses = ClientResponses(self._wire)
         self.conversations = ClientConversations(self._wire)
-        self.agents = ClientAgents(self._wire)
+        self.agents = BlockingAgents(OverHttp(self._wire, AGENTS))
         self.memory_stores = ClientMemoryStores(self._wire)
         self.archives = ClientArchives(self._wire)
 

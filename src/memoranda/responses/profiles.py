@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from memoranda.clock import now_micros
 from memoranda.config.sections import Config
@@ -37,7 +38,7 @@ from memoranda.store.ids import nameable, new_id
 from memoranda.store.paging import Listed, as_page, check_page, cursors, page
 from memoranda.store.validation import check_name
 from memoranda.text.json import compact_json
-from memoranda.types import Subject
+from memoranda.types import Order, Subject
 from memoranda.validation import convert
 
 __all__ = [
@@ -102,7 +103,7 @@ class Agents:
         self._fixed = {profile.id: (at - len(configured), profile) for at, profile in enumerate(configured)}
 
     async def create(self, new: NewProfile | Mapping[str, Any], *, id: str | None = None) -> Profile:
-        """Makes an agent, with an id of the caller's (`agent_` and letters, digits, `_`, `.`, `-`) or a new one.
+        """Make an agent. Its id is one of the caller's (`agent_` and letters, digits, `_`, `.`, `-`) or a new one.
 
         Raises:
             InvalidInput: names the field and the fix.
@@ -132,7 +133,7 @@ class Agents:
         return await self._write(work)
 
     async def get(self, id: str) -> Profile:
-        """One agent.
+        """Return one agent.
 
         Raises:
             NotFound: no such agent for this subject.
@@ -142,14 +143,14 @@ class Agents:
     async def list(
         self,
         *,
-        limit: int = 20,
+        limit: Annotated[int, Meta(ge=1, le=MAX_PAGE)] = 20,
         after: str | None = None,
         before: str | None = None,
-        order: str = "desc",
+        order: Order = "desc",
         name: str | None = None,
     ) -> Listed[Profile]:
-        """One page of the agents, or of those with this name, newest first unless `order` is `asc`. Those of the
-        configuration count as the oldest.
+        """Return one page of the agents, or of those with this name. The newest are first unless `order` is `asc`;
+        those of the configuration count as the oldest.
 
         Raises:
             InvalidInput: a field is wrong, or the cursor names no agent.
@@ -181,7 +182,7 @@ class Agents:
         return as_page(agents, [profile.id for profile in agents], more or len(numbered) > limit)
 
     async def update(self, id: str, change: ProfileChange | Mapping[str, Any]) -> Profile:
-        """Changes the named fields of an agent; the rest stays.
+        """Change the named fields of an agent; the rest stays.
 
         Raises:
             NotFound: no such agent for this subject, or a vector store in its new tools is none.
@@ -203,7 +204,7 @@ class Agents:
         return await self._write(work)
 
     async def delete(self, id: str) -> None:
-        """Deletes an agent. What was answered and learned under it stays.
+        """Delete an agent. What was answered and learned under it stays.
 
         Raises:
             NotFound: no such agent for this subject.

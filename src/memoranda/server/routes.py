@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from memoranda.contexts.operations import OPERATIONS as CONTEXTS
 from memoranda.facts.operations import OPERATIONS as FACTS
+from memoranda.responses.agent_operations import OPERATIONS as AGENTS
 from memoranda.server import (
     admin,
-    agents,
     archives,
     backfills,
     chat,
@@ -51,7 +51,7 @@ ROUTES: tuple[Route, ...] = (
     *chat.ROUTES,
     *conversations.ROUTES,
     *sessions.ROUTES,
-    *agents.ROUTES,
+    *derived.routes("agents", AGENTS),
     *archives.ROUTES,
     *admin.ROUTES,
     *switches.ROUTES,

@@ -151,6 +151,9 @@ class Operation(msgspec.Struct, frozen=True):
     def _sent(self, values: dict[str, Any]) -> Any:
         """Return the value that is a whole body, or else the values, which the type of the input may complete."""
         assert self.input is not None
+        completed: Callable[[dict[str, Any]], Any] | None = getattr(self.input, "completed", None)
+        if completed is not None:
+            return completed(values)
         for name, value in values.items():
             if isinstance(value, msgspec.Struct) and issubclass(self.input, type(value)):
                 if others := [other for other in values if other != name]:
@@ -158,8 +161,7 @@ class Operation(msgspec.Struct, frozen=True):
                         others[0], f"goes inside the {type(value).__name__} that is given, not beside it"
                     )
                 return value
-        completed: Callable[[dict[str, Any]], Any] | None = getattr(self.input, "completed", None)
-        return values if completed is None else completed(values)
+        return values
 
 
 def arguments(read: msgspec.Struct | None) -> dict[str, Any]:

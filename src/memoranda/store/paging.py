@@ -20,7 +20,7 @@ KEPT = 3_600_000_000
 """Microseconds for which the place of a deleted row is known."""
 
 
-class Listed(msgspec.Struct, Generic[T], kw_only=True):
+class Listed(msgspec.Struct, Generic[T], kw_only=True, tag_field="object", tag="list"):
     """One page of a listing. `after=last_id` asks for the next one."""
 
     data: list[T]

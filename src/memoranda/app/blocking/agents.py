@@ -1,4 +1,4 @@
-"""Responses, conversations and agents for callers without an event loop."""
+"""Responses and conversations for callers without an event loop."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing_extensions import Unpack
 from memoranda.concurrency.portal import Portal, blocking, following
 from memoranda.responses.conversations import Conversations
 from memoranda.responses.events import Event
-from memoranda.responses.profiles import Agents
 from memoranda.responses.responses import Responses
 from memoranda.responses.values import RequestFields, ResponseRequest
 
@@ -57,17 +56,3 @@ class BlockingConversations:
     add_items = blocking(Conversations.add_items)
     get_item = blocking(Conversations.get_item)
     delete_item = blocking(Conversations.delete_item)
-
-
-class BlockingAgents:
-    """`responses.profiles.Agents`, method for method."""
-
-    def __init__(self, inner: Agents, portal: Portal) -> None:
-        self.inner = inner
-        self.portal = portal
-
-    create = blocking(Agents.create)
-    get = blocking(Agents.get)
-    list = blocking(Agents.list)
-    update = blocking(Agents.update)
-    delete = blocking(Agents.delete)

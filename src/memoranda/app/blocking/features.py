@@ -6,8 +6,10 @@ from memoranda.app.blocking.calls import blocking_feature
 from memoranda.contexts.contexts import Contexts
 from memoranda.facts.facts import Facts
 from memoranda.memories.memories import Memories
+from memoranda.responses.profiles import Agents
 from memoranda.sessions.sessions import Sessions
 
+BlockingAgents = blocking_feature(Agents)
 BlockingContexts = blocking_feature(Contexts)
 BlockingFacts = blocking_feature(Facts)
 BlockingMemories = blocking_feature(Memories)

@@ -9,6 +9,7 @@ import msgspec
 from typing_extensions import Unpack
 
 from memoranda.app.blocking.calls import Feature
+from memoranda.config.sections import Config
 from memoranda.contexts.values import Context, ContextFields, ContextQuery
 from memoranda.facts.facts import Consolidated, Extracted, LearnedFacts, Reading
 from memoranda.facts.history import FactHistory, Undone
@@ -18,6 +19,9 @@ from memoranda.memories import transfer
 from memoranda.memories.overviews import Facets, NearDuplicatePage, Projection
 from memoranda.memories.reindexing import IndexUrl
 from memoranda.providers.embeddings.base import Embedded, Task
+from memoranda.responses.merging import Effective
+from memoranda.responses.profile_values import NewProfile, Profile, ProfileChange
+from memoranda.responses.values import ResponseRequest
 from memoranda.sessions.pending_write import Ready
 from memoranda.sessions.sessions import Said
 from memoranda.sessions.values import (
@@ -30,6 +34,7 @@ from memoranda.sessions.values import (
     SessionPage,
     SummaryFields,
 )
+from memoranda.store.paging import Listed
 from memoranda.types import (
     Added,
     AnyScopes,
@@ -52,6 +57,62 @@ from memoranda.types import (
     SearchResult,
     SelectionFields,
 )
+
+class BlockingAgents(Feature):
+    """The agent profiles that one subject sees: its own, its tenant's, and those of the configuration."""
+    def create(self, new: NewProfile | Mapping[str, Any], *, id: str | None = None) -> Profile:
+        """Make an agent. Its id is one of the caller's (`agent_` and letters, digits, `_`, `.`, `-`) or a new one.
+
+        Raises:
+            InvalidInput: names the field and the fix.
+            Conflict: an agent has this id.
+            NotFound: a vector store in its tools is none of this subject's.
+            QuotaExceeded: the tenant has as many agents as it may.
+            Forbidden: the role writes nothing.
+        """
+    def get(self, id: str) -> Profile:
+        """Return one agent.
+
+        Raises:
+            NotFound: no such agent for this subject.
+        """
+    def list(
+        self,
+        *,
+        limit: int = 20,
+        after: str | None = None,
+        before: str | None = None,
+        order: Order = "desc",
+        name: str | None = None,
+    ) -> Listed[Profile]:
+        """Return one page of the agents, or of those with this name. The newest are first unless `order` is `asc`;
+        those of the configuration count as the oldest.
+
+        Raises:
+            InvalidInput: a field is wrong, or the cursor names no agent.
+        """
+    def update(self, id: str, change: ProfileChange | Mapping[str, Any]) -> Profile:
+        """Change the named fields of an agent; the rest stays.
+
+        Raises:
+            NotFound: no such agent for this subject, or a vector store in its new tools is none.
+            Forbidden: it is another's, the tenant's, or of the configuration.
+            InvalidInput: names the field and the fix.
+        """
+    def delete(self, id: str) -> None:
+        """Delete an agent. What was answered and learned under it stays.
+
+        Raises:
+            NotFound: no such agent for this subject.
+            Forbidden: it is another's, the tenant's, or of the configuration.
+        """
+    def effective(self, request: ResponseRequest, config: Config) -> Effective:
+        """The request merged with its agent profile, over the agent's vector stores that this subject may read.
+
+        Raises:
+            NotFound: it names an agent that is none of this subject's.
+            InvalidInput: names the field and the fix.
+        """
 
 class BlockingContexts(Feature):
     """Prompts for questions, made of what one subject may see."""

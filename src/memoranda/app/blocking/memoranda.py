@@ -9,10 +9,11 @@ from types import TracebackType
 from typing import Any
 
 from memoranda.app.archive.archives import Archives
-from memoranda.app.blocking.agents import BlockingAgents, BlockingConversations, BlockingResponses
+from memoranda.app.blocking.agents import BlockingConversations, BlockingResponses
 from memoranda.app.blocking.calls import InProcess
 from memoranda.app.blocking.document_qa import BlockingUploadAsk
 from memoranda.app.blocking.features import (
+    BlockingAgents,
     BlockingContexts,
     BlockingFacts,
     BlockingMemories,
@@ -51,7 +52,7 @@ class BlockingMemoranda:
         self.knowledge = BlockingKnowledge(inner.knowledge, portal)
         self.responses = BlockingResponses(inner.responses, portal)
         self.conversations = BlockingConversations(inner.conversations, portal)
-        self.agents = BlockingAgents(inner.agents, portal)
+        self.agents = BlockingAgents(InProcess(inner.agents, portal))
         self.sessions = BlockingSessions(InProcess(inner.sessions, portal))
         self.switches = BlockingSwitches(inner.switches, portal)
         self.memory_stores = BlockingMemoryStores(inner.memory_stores, portal)
@@ -108,7 +109,7 @@ class BlockingMemoranda:
 
     def agents_as(self, subject: Subject) -> BlockingAgents:
         """Return the agent profiles as another subject sees them."""
-        return BlockingAgents(self.inner.agents_as(subject), self.portal)
+        return BlockingAgents(InProcess(self.inner.agents_as(subject), self.portal))
 
     def contexts_as(self, subject: Subject) -> BlockingContexts:
         """Return the contexts of another subject: prompts from what it may see."""
