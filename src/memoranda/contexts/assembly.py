@@ -91,70 +91,103 @@ def assemble(
     memories), its beginning is kept, cut at a character boundary, followed by `ellipsis`; that of a weak piece only if
     nothing else was retrieved. A heading precedes the pieces of its part, if there are any.
     """
-    left = max(0, total)
-    count = once(count)
-    headings = headings or {}
-    by_part: dict[Part, list[Placed]] = {part: [] for part in FIRST}
-    texts: dict[Part, str] = {}
-    tokens: dict[Part, int] = {}
-    parts = {part: [piece for piece in pieces if piece.part == part] for part in FIRST}
-    strong = {part: [piece for piece in own if not piece.weak] for part, own in parts.items()}
-    needs = {
-        part: _need(own, count, headings.get(part, ""), budgets.get(part))
-        for part, own in strong.items()
-        if own
-    }
-    best = {part: _best(strong[part], count, headings.get(part, "")) for part in FOUND}
+    prompt = _Prompt(pieces, max(0, total), budgets, once(count), headings or {}, ellipsis)
+    prompt.fill_shares(dict(shares or {}))
+    prompt.fill_rest()
+    prompt.fill_weak()
+    return prompt.assembled()
 
-    def fill(part: Part, own: Sequence[Piece], budget: int, ellipsis: str | None) -> None:
+
+class _Prompt:
+    """A prompt while its parts are filled; `left` tokens are free."""
+
+    def __init__(
+        self,
+        pieces: Sequence[Piece],
+        left: int,
+        budgets: Mapping[Part, int],
+        count: Count,
+        headings: Mapping[Part, str],
+        ellipsis: str,
+    ) -> None:
+        self.left = left
+        self._pieces = pieces
+        self._budgets = budgets
+        self._count = count
+        self._headings = headings
+        self._ellipsis = ellipsis
+        self._placed: dict[Part, list[Placed]] = {part: [] for part in FIRST}
+        self._texts: dict[Part, str] = {}
+        self._tokens: dict[Part, int] = {}
+        self._parts = {part: [piece for piece in pieces if piece.part == part] for part in FIRST}
+        self._strong = {part: [piece for piece in own if not piece.weak] for part, own in self._parts.items()}
+
+    def fill_shares(self, weights: dict[Part, float]) -> None:
+        """Fill each part with what fits into its share."""
+        needs = {
+            part: _need(own, self._count, self._heading(part), self._budgets.get(part))
+            for part, own in self._strong.items()
+            if own
+        }
+        best = {part: _best(self._strong[part], self._count, self._heading(part)) for part in FOUND}
+        first, second = JOINT
+        together, joint = all(part in weights and needs.get(part) for part in JOINT), 0
+        if together:
+            weights[first] += weights.pop(second)
+            needs[first] += needs[second]
+        for part in FIRST:
+            share = _share(part, self.left, weights, needs)
+            if together and part == first:
+                joint = share
+                share -= _place(self.left, needs[second], best[second])
+            if together and part == second:
+                self._fill(part, self._strong[part], max(0, joint - self._tokens.get(first, 0)), None)
+                continue
+            most = max(share, min(best[part], self.left // 2)) if part in FOUND else min(self.left, share)
+            self._fill(part, self._strong[part], most, self._ellipsis)
+
+    def fill_rest(self) -> None:
+        """Give what is left to the pieces that did not fit."""
+        for part in FIRST:
+            if len(self._placed[part]) < len(self._strong[part]):
+                self._fill(part, self._strong[part], self.left + self._tokens.get(part, 0), None)
+
+    def fill_weak(self) -> None:
+        """Give what is left to weak pieces."""
+        for part in FIRST:
+            retrieved = _retrieved(self._placed)
+            own = [piece for piece in self._parts[part] if not outranked(piece, retrieved)]
+            if len(own) > len(self._strong[part]):
+                budget = self.left + self._tokens.get(part, 0)
+                self._fill(part, own, budget, None if retrieved else self._ellipsis)
+
+    def assembled(self) -> Assembled:
+        """Return the prompt as it is."""
+        placed = [placed_piece for part in PARTS for placed_piece in self._placed[part]]
+        placed_ids = {id(placed_piece.piece) for placed_piece in placed}
+        return Assembled(
+            placed=placed,
+            left_out=[piece for piece in self._pieces if id(piece) not in placed_ids],
+            texts={part: self._texts[part] for part in PARTS if part in self._texts},
+            tokens={part: self._tokens[part] for part in PARTS if part in self._tokens},
+            total=sum(self._tokens.values()),
+        )
+
+    def _heading(self, part: Part) -> str:
+        return self._headings.get(part, "")
+
+    def _fill(self, part: Part, own: Sequence[Piece], budget: int, ellipsis: str | None) -> None:
         """Fill a part anew with the best of its pieces, unless none fits or its best piece is cut already."""
-        nonlocal left
-        if any(placed_piece.cut for placed_piece in by_part[part]):
+        if any(placed_piece.cut for placed_piece in self._placed[part]):
             return
-        heading = headings.get(part, "")
-        budget = min(budget, max(0, budgets.get(part, budget)))
-        if fitted := _fill(own, budget, count, heading, ellipsis):
+        budget = min(budget, max(0, self._budgets.get(part, budget)))
+        if fitted := _fill(own, budget, self._count, self._heading(part), ellipsis):
             own_texts = [placed_piece.text for placed_piece in fitted]
-            left += tokens.get(part, 0)
-            by_part[part] = fitted
-            texts[part] = _joined(part, own_texts, heading)
-            tokens[part] = _tokens(part, own_texts, heading, count)
-            left -= tokens[part]
-
-    weights, joint = dict(shares or {}), 0
-    first, second = JOINT
-    together = all(part in weights and needs.get(part) for part in JOINT)
-    if together:
-        weights[first] += weights.pop(second)
-        needs[first] += needs[second]
-    for part in FIRST:  # its share
-        share = _share(part, left, weights, needs)
-        if together and part == first:
-            joint = share
-            share -= _place(left, needs[second], best[second])
-        if together and part == second:
-            fill(part, strong[part], max(0, joint - tokens.get(first, 0)), None)
-        elif part in FOUND:
-            fill(part, strong[part], max(share, min(best[part], left // 2)), ellipsis)
-        else:
-            fill(part, strong[part], min(left, share), ellipsis)
-    for part in FIRST:  # the rest, for what did not fit
-        if len(by_part[part]) < len(strong[part]):
-            fill(part, strong[part], left + tokens.get(part, 0), None)
-    for part in FIRST:  # the rest, for weak pieces
-        retrieved = _retrieved(by_part)
-        own = [piece for piece in parts[part] if not outranked(piece, retrieved)]
-        if len(own) > len(strong[part]):
-            fill(part, own, left + tokens.get(part, 0), None if retrieved else ellipsis)
-    placed = [placed_piece for part in PARTS for placed_piece in by_part[part]]
-    placed_ids = {id(placed_piece.piece) for placed_piece in placed}
-    return Assembled(
-        placed=placed,
-        left_out=[piece for piece in pieces if id(piece) not in placed_ids],
-        texts={part: texts[part] for part in PARTS if part in texts},
-        tokens={part: tokens[part] for part in PARTS if part in tokens},
-        total=sum(tokens.values()),
-    )
+            self.left += self._tokens.get(part, 0)
+            self._placed[part] = fitted
+            self._texts[part] = _joined(part, own_texts, self._heading(part))
+            self._tokens[part] = _tokens(part, own_texts, self._heading(part), self._count)
+            self.left -= self._tokens[part]
 
 
 def _retrieved(by_part: Mapping[Part, Sequence[Placed]]) -> list[Piece]:
