@@ -238,21 +238,21 @@ async def conversation(house: House) -> AsyncIterator[None]:
 
 
 async def restoring(house: House) -> AsyncIterator[None]:
-    kept, copy = Subject(tenant_id="kept"), Subject(tenant_id="copy")
+    kept, copy = (house.rc.as_subject(Subject(tenant_id=name)) for name in ("kept", "copy"))
     number = house.many(5_000)
     refs = [f"doc_{i}" for i in range(20)]
     notes = [{"content": f"{LANGUAGE.text(700_000 + i)} {i}", "source_refs": refs} for i in range(number)]
     for start in range(0, number, 5_000):
-        await house.rc.acting_as(kept).add_many(notes[start : start + 5_000])
+        await kept.memories.add_many(notes[start : start + 5_000])
     for start in range(0, number, 5_000):
         some = said(min(5_000, number - start), at=start, first=1_000_000 + start)
-        await house.rc.sessions_as(kept).observe(some, channel_id="kept")
-    await _attached(house, "kept.md", house.rc.knowing_as(kept))
+        await kept.sessions.observe(some, channel_id="kept")
+    await _attached(house, "kept.md", kept.knowledge)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "kept.zip"
-        await house.rc.archives_as(kept).export_to(path, vectors=True)
+        await kept.archives.export_to(path, vectors=True)
         yield
-        await house.rc.archives_as(copy).import_from(path)
+        await copy.archives.import_from(path)
 
 
 async def reembedding(house: House) -> AsyncIterator[None]:

@@ -175,7 +175,7 @@ async def cases(locomo_file: Path, longmemeval_file: Path, embedder: dict[str, s
     async with await Memoranda.open(config=config) as product:
         for case in current.read():
             subject = msgspec.structs.replace(product.subject, tenant_id=case.name)
-            await product.sessions_as(subject).observe(case.messages, channel_id=current.CHANNEL)
+            await product.as_subject(subject).sessions.observe(case.messages, channel_id=current.CHANNEL)
             await embed_pending(product.core, case.name)
             scopes = [f"channel:{current.CHANNEL}"]
             for asked in case.questions:

@@ -193,4 +193,4 @@ def anew(lasting_home: Home) -> Iterator[Callable[[], BlockingMemories]]:
     """Memories without rows, each time: another tenant's of one product."""
     numbers = itertools.count()
     with lasting_home.empty(embedder={"url": "hash:16"}) as opened:
-        yield lambda: opened.acting_as(Subject(tenant_id=f"tenant{next(numbers)}"))
+        yield lambda: opened.as_subject(Subject(tenant_id=f"tenant{next(numbers)}")).memories

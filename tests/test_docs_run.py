@@ -38,7 +38,7 @@ def output_of(program: str, folder: Path) -> str:
         ("context.md", "r.context(", "bees"),
         ("facts.md", "replaces=[munich]", "Berlin"),
         ("sessions.md", "r.observe(", ""),
-        ("upload-ask.md", "asking_as", "14 bar"),
+        ("upload-ask.md", "as_subject", "14 bar"),
     ],
 )
 def test_a_program_of_the_library(page: str, has: str, prints: str, tmp_path: Path) -> None:

@@ -234,15 +234,15 @@ def test_another_tenant_and_another_user(
     second = Subject(tenant_id="second")
     with lasting_home.open("full") as rc:
         before = rc.archives.export_to(tmp_path / "before.zip").rows
-        report = rc.archives_as(second).import_from(path, user_id="bob")
+        report = rc.as_subject(second).archives.import_from(path, user_id="bob")
         idle(rc, "second")
         assert report.failed == 0
-        found = rc.acting_as(second).list(limit=1000, scopes=["all"], include_archived=True).data
+        found = rc.as_subject(second).memories.list(limit=1000, scopes=["all"], include_archived=True).data
         assert {one.user_id for one in found} == {"bob"}
-        assert rc.acting_as(Subject(tenant_id="third")).count(scopes=["all"]) == 0
+        assert rc.as_subject(Subject(tenant_id="third")).memories.count(scopes=["all"]) == 0
         assert rc.archives.export_to(tmp_path / "after.zip").rows == before
         assert content(tmp_path / "after.zip") == content(tmp_path / "before.zip")
-        again = rc.archives_as(second).import_from(path, user_id="bob")
+        again = rc.as_subject(second).archives.import_from(path, user_id="bob")
         assert created(again) == 0
         elsewhere = rc.archives.import_from(path, user_id="bob")
         assert created(elsewhere) == 0
@@ -261,7 +261,7 @@ def test_a_member_neither_writes_nor_restores_an_archive(
 ) -> None:
     with lasting_home.open("full") as rc:
         for role in ("reader", "member", "service"):
-            archives = rc.archives_as(Subject(user_id="ada", role=role))  # type: ignore[arg-type]
+            archives = rc.as_subject(Subject(user_id="ada", role=role)).archives  # type: ignore[arg-type]
             with pytest.raises(Forbidden):
                 archives.export_to(tmp_path / "x.zip")
             with pytest.raises(Forbidden):

@@ -177,7 +177,7 @@ def test_who_may_and_what_there_is(home: Any) -> None:
         for role in ("member", "reader", "service"):
             subject = Subject(user_id="u", role=role)  # type: ignore[arg-type]
             with pytest.raises(Forbidden):
-                rc.portal.call(rc.inner.backfills_as(subject).start("summaries"))
+                rc.portal.call(rc.inner.as_subject(subject).backfills.start("summaries"))
         for fields in ({"what": "cups"}, {"what": "summaries", "everything": True}):
             with pytest.raises(InvalidInput):
                 rc.backfill(**fields)  # type: ignore[arg-type]

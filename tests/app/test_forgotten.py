@@ -193,7 +193,7 @@ def test_tombstones_belong_to_a_tenant(rc: BlockingMemoranda, tmp_path: Path) ->
     lines = tmp_path / "old.jsonl"
     rc.memories.export_to(lines)
     rc.memories.forget(scopes=["user:mara"])
-    other = rc.acting_as(Subject(tenant_id="other"))
+    other = rc.as_subject(Subject(tenant_id="other")).memories
     assert other.import_from(lines).created == 1
 
 

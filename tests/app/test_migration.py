@@ -146,14 +146,14 @@ def test_only_the_operator_moves_and_only_to_a_known_index(tmp_path: Path) -> No
             rc.memories.move_index("oracle:")
         for subject in (Subject(tenant_id="acme", role="admin"), Subject(role="member", user_id="u")):
             with pytest.raises(Forbidden):
-                rc.acting_as(subject).move_index("memory:?engine=float")
+                rc.as_subject(subject).memories.move_index("memory:?engine=float")
         assert rc.memories.wait(rc.memories.move_index("memory:").id).state == "failed"
 
 
 def test_another_model_takes_over_under_traffic(tmp_path: Path) -> None:
     with memoranda.open(tmp_path, embedder=QUICK) as rc:
         rc.memories.add_many([f"entry {n} of words{n % 7}" for n in range(400)])
-        other = rc.acting_as(Subject(tenant_id="acme"))
+        other = rc.as_subject(Subject(tenant_id="acme")).memories
         other.add_many([f"acme {n}" for n in range(30)])
     with memoranda.open(tmp_path, embedder={"url": "hash:128"}) as rc:
         assert rc.inner.core.store.model == "hash-64"
@@ -165,7 +165,7 @@ def test_another_model_takes_over_under_traffic(tmp_path: Path) -> None:
         # what was being written at the very moment follows
         until(lambda: rc.memories.stats()["unembedded"], "no pending embedding", accept=not_)
         assert rc.memories.search("entry 7 of words0").degraded == []
-        assert rc.acting_as(Subject(tenant_id="acme")).search("acme 3", mode="dense").results
+        assert rc.as_subject(Subject(tenant_id="acme")).memories.search("acme 3", mode="dense").results
         agree(rc)
     with memoranda.open(tmp_path, embedder={"url": "hash:128"}) as rc:
         assert rc.inner.core.next is None

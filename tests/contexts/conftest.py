@@ -23,7 +23,7 @@ class Garden:
         self.rc = rc
         self.tenant = tenant
         self.core = rc.inner.core
-        self.memories = rc.acting_as(self.by())
+        self.memories = rc.as_subject(self.by()).memories
 
     def by(self, user: str | None = None) -> Subject:
         """A member, or the tenant's admin for no user."""
@@ -31,7 +31,7 @@ class Garden:
 
     def context(self, query: str, *, user: str | None = None, **fields: Any) -> Context:
         """A context as a user is given it."""
-        return self.rc.contexts_as(self.by(user)).context(query, **fields)
+        return self.rc.as_subject(self.by(user)).contexts.context(query, **fields)
 
     def say(self, *texts: str, channel: str = "c", **fields: Any) -> list[str]:
         """Messages of two people, a minute between them: their ids."""
@@ -44,7 +44,7 @@ class Garden:
             }
             for at, text in enumerate(texts)
         ]
-        kept = self.rc.sessions_as(self.by()).observe(said, channel_id=channel)
+        kept = self.rc.as_subject(self.by()).sessions.observe(said, channel_id=channel)
         return [one.message.id for one in kept]
 
     def summary(self, text: str, session: str = "s", **fields: Any) -> str:
@@ -63,7 +63,7 @@ class Garden:
 
     def store(self, *texts: str) -> tuple[str, list[str]]:
         """A store with files of these texts, indexed: its id, and theirs."""
-        stores = self.rc.knowing_as(self.by()).stores
+        stores = self.rc.as_subject(self.by()).knowledge.stores
         store = stores.create(name="notes").id
         files = [stores.upload(store, text.encode(), f"{at}.txt").id for at, text in enumerate(texts)]
         for file in files:

@@ -348,7 +348,7 @@ def test_a_query_goes_alone(garden: Any) -> None:
 
 
 def test_what_was_said_last_comes_from_the_log(garden: Any) -> None:
-    sessions = garden.rc.sessions_as(garden.by("mara"))
+    sessions = garden.rc.as_subject(garden.by("mara")).sessions
     said = [{"content": f"line {n}", "role": "user" if n % 2 else "assistant"} for n in range(14)]
     kept = sessions.observe([*said, {"content": "{}", "role": "tool"}], session_id="talk")
     made = garden.context("What is next?", user="mara", session_id="talk")
@@ -366,7 +366,7 @@ def test_what_was_said_last_comes_from_the_log(garden: Any) -> None:
 
 
 def test_what_was_said_last_before_a_moment(garden: Any) -> None:
-    sessions = garden.rc.sessions_as(garden.by("mara"))
+    sessions = garden.rc.as_subject(garden.by("mara")).sessions
     roles = ("user", "model", "bot", "tool", "human")
     said = [
         {"content": f"line {n}", "role": roles[n % 5], "occurred_at": MAY + timedelta(minutes=n)}
@@ -384,7 +384,7 @@ def test_what_was_said_last_before_a_moment(garden: Any) -> None:
 
 
 def test_nobody_sees_the_last_messages_of_anothers_session(garden: Any) -> None:
-    garden.rc.sessions_as(garden.by("mara")).observe([{"content": "a secret"}], session_id="hers")
+    garden.rc.as_subject(garden.by("mara")).sessions.observe([{"content": "a secret"}], session_id="hers")
     for user in ("bob", None):
         made = garden.context("What was said?", user=user, session_id="hers")
         assert ("recent" in made.parts) is (user is None)
@@ -393,7 +393,7 @@ def test_nobody_sees_the_last_messages_of_anothers_session(garden: Any) -> None:
 
 
 def test_an_open_session_of_the_channel_is_continued(garden: Any) -> None:
-    garden.rc.sessions_as(garden.by()).observe([{"content": "the gate is open"}], channel_id="gate")
+    garden.rc.as_subject(garden.by()).sessions.observe([{"content": "the gate is open"}], channel_id="gate")
     made = garden.context("And now?", channel_id="gate")
     assert made.parts["recent"].text == "Recent messages:\nuser: the gate is open"
     past = garden.context("And now?", channel_id="gate", as_of=MAY)
@@ -403,11 +403,11 @@ def test_an_open_session_of_the_channel_is_continued(garden: Any) -> None:
 def test_a_users_own_open_session_of_the_channel_is_continued(garden: Any) -> None:
     for user in ("mara", "bob"):
         said = [{"content": f"{user} has the key"}]
-        garden.rc.sessions_as(garden.by(user)).observe(said, channel_id="keys")
+        garden.rc.as_subject(garden.by(user)).sessions.observe(said, channel_id="keys")
         made = garden.context("Who has it?", user=user, channel_id="keys")
         assert made.parts["recent"].text == f"Recent messages:\n{user}: {user} has the key"
     assert "recent" not in garden.context("Who has it?", user="eve", channel_id="keys").parts
-    garden.rc.sessions_as(garden.by()).observe([{"content": "the key is lost"}], channel_id="keys")
+    garden.rc.as_subject(garden.by()).sessions.observe([{"content": "the key is lost"}], channel_id="keys")
     assert garden.context("Who has it?", user="mara", channel_id="keys").parts["recent"].text.endswith("lost")
 
 

@@ -89,7 +89,7 @@ def test_a_fact_that_the_asker_does_not_see_ends_nothing(talk: Any) -> None:
     core.store.db.write(
         lambda c: c.select("UPDATE memories SET user_id = 'eve' WHERE kind = 'fact' RETURNING id")
     ).result()
-    member = talk.inner.contexts_as(Subject(user_id="jonas", role="member"))
+    member = talk.inner.as_subject(Subject(user_id="jonas", role="member")).contexts
     pieces = talk.portal.call(member.context("Where does Jonas live?")).pieces
     assert [piece for piece in pieces if "Berlin" in piece.text]
     assert not [piece for piece in pieces if "29 September 2026] Jonas:" in piece.text]

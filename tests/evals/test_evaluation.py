@@ -138,7 +138,7 @@ async def test_a_bundled_set_is_written_elsewhere_at_the_cost_of_the_tenant(prod
     ].scores.keys() - {"all"}
     assert all(set(question.relevant) <= compared.texts.keys() for question in compared.questions)
     assert await product.memories.count() == len(TEXTS)
-    assert await product.acting_as(Subject(tenant_id="acme")).count() == 0
+    assert await product.as_subject(Subject(tenant_id="acme")).memories.count() == 0
     spent = (await product.costs.usage(tenant="acme")).data  # of two days, if midnight passes
     assert {row.purpose for row in spent} == {"embeddings"}
     assert sum(row.texts_embedded for row in spent) == 302 + 48

@@ -42,7 +42,8 @@ class Talk:
         """Facts and memories as a user sees them; as the admin for none."""
         named = role if user else "admin"
         who = Subject(tenant_id=self.tenant, user_id=user, role=named)  # type: ignore[arg-type]
-        return self.rc.facts_as(who), self.rc.acting_as(who)
+        workspace = self.rc.as_subject(who)
+        return workspace.facts, workspace.memories
 
     @property
     def facts(self) -> BlockingFacts:
@@ -56,7 +57,7 @@ class Talk:
         self, text: str, at: str | None = None, *, who: str | None = "mara", role: str = "user", **place: Any
     ) -> str:
         """The id of a message, once what follows from it is done."""
-        (kept,) = self.rc.sessions_as(self.admin).observe(
+        (kept,) = self.rc.as_subject(self.admin).sessions.observe(
             [{"content": text, "role": role, "user_id": who, "speaker": who and who.title()}
              | ({} if at is None else {"occurred_at": on(at)})],
             **({"channel_id": "talk"} | place),

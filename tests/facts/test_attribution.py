@@ -26,7 +26,7 @@ def house(scripted_house: BlockingMemoranda) -> BlockingMemoranda:
 
 def told(talk: Any, *said: tuple[str, str], **place: Any) -> list[str]:
     """Observe messages, as (role, text), with the key of the user Tim; return their ids."""
-    sessions = talk.rc.sessions_as(Subject(tenant_id=talk.tenant, user_id="tim", role="member"))
+    sessions = talk.rc.as_subject(Subject(tenant_id=talk.tenant, user_id="tim", role="member")).sessions
     messages = [{"role": role, "content": text} for role, text in said]
     kept = sessions.observe(messages, **({"session_id": f"tims {talk.tenant}"} | place))
     talk.settle()
@@ -86,7 +86,7 @@ def test_what_a_user_confirms_is_a_fact_if_the_model_names_the_answer(talk: Any,
 def test_the_model_reads_who_says_what(talk: Any) -> None:
     asked = talk.script("[]")
     named = {"role": "assistant", "speaker": "Robo", "content": "I can book it."}
-    sessions = talk.rc.sessions_as(Subject(tenant_id=talk.tenant, user_id="tim", role="member"))
+    sessions = talk.rc.as_subject(Subject(tenant_id=talk.tenant, user_id="tim", role="member")).sessions
     said = [{"content": "Find me a hotel."}, {"role": "assistant", "content": "I prefer five stars."}, named]
     sessions.observe(said, session_id="hotels")
     talk.settle()
@@ -103,7 +103,7 @@ def test_a_fact_goes_with_the_last_statement_of_a_person(talk: Any) -> None:
     session = f"tims {talk.tenant}"
     asked, answered = told(talk, (ASSISTANT, "So you live in Munich?"), (USER, "Exactly."))
     assert talk.known(MUNICH["fact"]).source_refs == [asked, answered]
-    talk.rc.sessions_as(talk.admin).delete_message(session, answered)
+    talk.rc.as_subject(talk.admin).sessions.delete_message(session, answered)
     assert talk.count() == 0
 
 
@@ -127,13 +127,13 @@ def test_confidence_and_tags_are_not_what_the_prompt_says(talk: Any) -> None:
 
 @pytest.mark.parametrize("role", [*sorted(MACHINES), "Assistant", "AI"])
 def test_no_role_of_a_machine_is_the_user(rc: BlockingMemoranda, role: str) -> None:
-    sessions = rc.sessions_as(Subject(user_id="tim", role="member"))
+    sessions = rc.as_subject(Subject(user_id="tim", role="member")).sessions
     sessions.observe([{"role": role, "content": "You live in Munich."}], session_id=f"said by {role}")
     assert sessions.get(f"said by {role}").participants == [SAME_ROLES.get(role, role)]
 
 
 def test_summaries_and_participants_name_the_assistant(rc: BlockingMemoranda) -> None:
-    sessions = rc.sessions_as(Subject(user_id="tim", role="member"))
+    sessions = rc.as_subject(Subject(user_id="tim", role="member")).sessions
     said = [
         (USER, "Which hotel do you like?"),
         (ASSISTANT, "I prefer five stars."),
@@ -227,12 +227,12 @@ def test_what_is_confirmed_is_seen_by_no_more_people_than_what_was_asked(talk: A
     talk.script(json.dumps([{"fact": "Ada prefers a table by the window", "messages": [2]}]))
     asked = {"role": "assistant", "content": "Ada prefers a table by the window, right?", "user_id": "ada"}
     said = [asked, {"content": "Yes, that's right."} | confirming]
-    talk.rc.sessions_as(talk.admin).observe(said, session_id="dinner", channel_id="room")
+    talk.rc.as_subject(talk.admin).sessions.observe(said, session_id="dinner", channel_id="room")
     talk.settle()
     (fact,) = talk.memories.list(kinds=["fact"]).data
     assert fact.user_id == confirming.get("user_id", "ada")
     for who in ("eve", "ada", "ben"):
-        seen = talk.rc.acting_as(Subject(tenant_id=talk.tenant, user_id=who, role="member"))
+        seen = talk.rc.as_subject(Subject(tenant_id=talk.tenant, user_id=who, role="member")).memories
         found = seen.search("table by the window", scopes=["channel:room"], kinds=["fact"]).results
         assert bool(found) == (who == fact.user_id)
 

@@ -97,7 +97,7 @@ def test_a_model_that_is_away_is_waited_for(talk: Any, patient: None) -> None:
     """Everything said meanwhile is read when it is back: nothing is lost, nothing is twice."""
     talk.script({"status": 503, "repeat": True})
     place = {"session_id": "s"}
-    subject = talk.rc.sessions_as(talk.admin)
+    subject = talk.rc.as_subject(talk.admin).sessions
     for n, text in enumerate([SAID, "I like the rain", "I like the snow"]):
         subject.observe([{"content": text, "user_id": "mara", "speaker": "Mara"}], **place)
         until(lambda n=n: state(talk)[1] > n, "another attempt")  # type: ignore[misc]
@@ -119,7 +119,7 @@ def test_a_message_is_read_while_a_changed_one_waits_for_the_model(
     monkeypatch.setattr(extraction, "FIRST_WAIT", 2.0)
     talk.script(json.dumps([TEA]))
     said = talk.say(SAID, session_id="s")
-    sessions = talk.rc.sessions_as(talk.admin)
+    sessions = talk.rc.as_subject(talk.admin).sessions
     asked = talk.script({"status": 503, "repeat": True})
     sessions.update_message("s", said, "I am all for black tea.")
     until(lambda: asked, "an attempt")
@@ -143,7 +143,7 @@ def test_a_changed_message_is_read_again_after_its_session_is_merged(talk: Any, 
     later = {"content": "I am all for green tea.", "occurred_at": "2024-05-01T11:20:00Z"}
     earlier = {"content": "Hello there.", "occurred_at": "2024-05-01T10:30:00Z"}
     between = {"content": "Are you there?", "occurred_at": "2024-05-01T10:55:00Z"}
-    sessions = talk.rc.sessions_as(talk.admin)
+    sessions = talk.rc.as_subject(talk.admin).sessions
 
     def say(message: dict[str, str]) -> str:
         (one,) = sessions.observe([message | {"user_id": "mara", "speaker": "Mara"}], channel_id="c")
@@ -284,7 +284,7 @@ def test_a_write_that_fails_leaves_nothing_half_done(talk: Any, monkeypatch: pyt
     monkeypatch.setattr(extraction, "learn", broken)
     with monkeypatch.context() as m:
         m.setattr("memoranda.store.retries.backoff", lambda attempt: 0.05)
-        subject = talk.rc.sessions_as(talk.admin)
+        subject = talk.rc.as_subject(talk.admin).sessions
         subject.observe([{"content": SAID, "user_id": "mara", "speaker": "Mara"}], session_id="s")
         until(lambda: talk.core.model.asked, "a question of the model")
         time.sleep(0.05)
@@ -297,7 +297,7 @@ def test_a_write_that_fails_leaves_nothing_half_done(talk: Any, monkeypatch: pyt
 @pytest.mark.rows_in("sqlite")
 def test_what_goes_while_the_model_answers_leaves_no_fact(talk: Any) -> None:
     talk.script({"text": LIST, "pause_at": 0})
-    sessions = talk.rc.sessions_as(talk.admin)
+    sessions = talk.rc.as_subject(talk.admin).sessions
     (kept,) = sessions.observe([{"content": SAID, "user_id": "mara", "speaker": "Mara"}], session_id="s")
     until(lambda: talk.core.model.asked, "a question of the model")
     sessions.delete_message("s", kept.message.id)
@@ -312,7 +312,7 @@ def test_what_changes_while_the_model_answers_is_read_again(talk: Any) -> None:
         return json.dumps([TEA | {"fact": f"Mara prefers {of} tea"}])
 
     talk.script({"text": LIST, "pause_at": 0}, fact("black"))
-    sessions = talk.rc.sessions_as(talk.admin)
+    sessions = talk.rc.as_subject(talk.admin).sessions
     (kept,) = sessions.observe([{"content": SAID, "user_id": "mara", "speaker": "Mara"}], session_id="s")
     until(lambda: talk.core.model.asked, "a question of the model")
     sessions.update_message("s", kept.message.id, "I am all for black tea.")
@@ -338,7 +338,7 @@ def test_what_changes_before_its_job_has_ended_is_read_again(
         return json.dumps([TEA | {"fact": f"Mara prefers {of} tea"}])
 
     talk.script(fact("black"), fact("white"), fact("red"))
-    sessions = talk.rc.sessions_as(talk.admin)
+    sessions = talk.rc.as_subject(talk.admin).sessions
     (kept,) = sessions.observe([{"content": SAID, "user_id": "mara", "speaker": "Mara"}], session_id="s")
     talk.settle()
     extract, go_on = Extraction.extract, threading.Event()
@@ -375,7 +375,7 @@ def test_extraction_is_opted_into_and_out_of(talk: Any) -> None:
     talk.say(SAID, extraction=False)
     assert asked == []
     with pytest.raises(NotFound):
-        talk.rc.facts_as(Subject(tenant_id="elsewhere")).extract(
+        talk.rc.as_subject(Subject(tenant_id="elsewhere")).facts.extract(
             talk.rows("SELECT id FROM sessions WHERE tenant_id = ?", talk.tenant)[0][0]
         )
 
@@ -460,7 +460,7 @@ def test_facts_of_several_people_are_compared_each_persons_alone(talk: Any) -> N
     )
     try:
         talk.say("I own a boat.", "2024-01-01", session_id="alone", channel_id=None)
-        talk.rc.sessions_as(talk.admin).observe(
+        talk.rc.as_subject(talk.admin).sessions.observe(
             [
                 {"content": "I sold the boat.", "user_id": "mara", "speaker": "Mara"},
                 {"content": "I like the rain.", "user_id": "ben", "speaker": "Ben"},
@@ -496,7 +496,7 @@ def test_a_correction_keeps_no_word_of_a_deleted_message(talk: Any, gone: int, l
     ]
     assert talk.live() == [POTSDAM]
     assert talk.known(POTSDAM).metadata["context_refs"] == [said[0]]
-    talk.rc.sessions_as(talk.admin).delete_message(place["session_id"], said[gone])
+    talk.rc.as_subject(talk.admin).sessions.delete_message(place["session_id"], said[gone])
     talk.settle()
     assert (talk.live(), talk.count()) == (left, len(left))
 
@@ -582,7 +582,7 @@ def test_a_message_on_which_the_rules_fail_takes_no_other_with_it(
 @pytest.mark.rows_in("sqlite")
 def test_a_call_and_a_job_do_not_ask_the_model_twice(talk: Any) -> None:
     asked = talk.script({"text": LIST, "repeat": True})
-    subject = talk.rc.sessions_as(talk.admin)
+    subject = talk.rc.as_subject(talk.admin).sessions
     subject.observe([{"content": SAID, "user_id": "mara", "speaker": "Mara"}], session_id="both")
     talk.facts.extract("both")
     talk.settle()

@@ -113,7 +113,7 @@ def said_by_several(talk: Any, *texts: str, **fact: Any) -> list[str]:
 
 
 def delete(talk: Any, id_: str) -> None:
-    talk.rc.sessions_as(talk.admin).delete_message(SESSION + talk.tenant, id_)
+    talk.rc.as_subject(talk.admin).sessions.delete_message(SESSION + talk.tenant, id_)
 
 
 def test_a_paraphrase_stays_with_the_messages_that_are_left(talk: Any) -> None:
@@ -254,7 +254,7 @@ def test_a_changed_message_takes_its_words_along(talk: Any) -> None:
     )
     new = {"fact": "Ida is a cellist", "messages": [1]}
     asked = talk.script(*[json.dumps([new])] * 2)
-    talk.rc.sessions_as(talk.admin).update_message(SESSION + talk.tenant, first, "Ida is a cellist.")
+    talk.rc.as_subject(talk.admin).sessions.update_message(SESSION + talk.tenant, first, "Ida is a cellist.")
     talk.settle()
     assert talk.live() == [new["fact"]]
     assert len(talk.known(new["fact"]).source_refs) == 2
@@ -273,7 +273,7 @@ def test_what_goes_while_the_model_answers_is_in_no_fact(talk: Any, output: dict
     )
     texts = ("Ida is from Graz, the cellist.", "My friend the cellist Ida!")
     messages = [{"content": text, "user_id": "mara", "speaker": "Mara"} for text in texts]
-    first, _ = talk.rc.sessions_as(talk.admin).observe(messages, session_id=place)
+    first, _ = talk.rc.as_subject(talk.admin).sessions.observe(messages, session_id=place)
     until(lambda: asked, "a question of the model")
     delete(talk, first.message.id)
     talk.core.model.play.resume()
@@ -294,7 +294,7 @@ def in_context(talk: Any, *turns: str, together: bool = False) -> list[str]:
     if together:
         talk.script(fact, *turns)
         messages = [{"content": text, "user_id": "mara", "speaker": "Mara"} for text in (IDA, THERE)]
-        kept = talk.rc.sessions_as(talk.admin).observe(messages, **place)
+        kept = talk.rc.as_subject(talk.admin).sessions.observe(messages, **place)
         talk.settle()
         return [one.message.id for one in kept]
     talk.script("[]", fact, *turns)
@@ -312,7 +312,7 @@ def test_a_fact_keeps_no_word_of_a_message_before_its_source(talk: Any, how: str
     if how == "deleted":
         delete(talk, first)
     else:
-        talk.rc.sessions_as(talk.admin).update_message(
+        talk.rc.as_subject(talk.admin).sessions.update_message(
             SESSION + talk.tenant, first, "Somebody came to visit."
         )
     talk.settle()
@@ -370,7 +370,7 @@ def test_an_edit_that_keeps_the_words_of_a_fact_keeps_the_fact(talk: Any, by_han
     first, _ = in_context(talk)
     known = talk.memories.update(talk.known("Ida works at Siemens").id, **by_hand)
     asked = talk.script("[]")
-    talk.rc.sessions_as(talk.admin).update_message(
+    talk.rc.as_subject(talk.admin).sessions.update_message(
         SESSION + talk.tenant, first, "Ida came to visit from Linz!"
     )
     talk.settle()
@@ -444,7 +444,7 @@ def test_context_that_goes_while_the_model_answers_is_in_no_fact(talk: Any) -> N
     facts = [{"fact": f"{who} works at Siemens", "messages": [1]} for who in ("Ida", "Somebody")]
     asked = talk.script({"text": json.dumps(facts[:1]), "pause_at": 0}, json.dumps(facts[1:]))
     message = {"content": THERE, "user_id": "mara", "speaker": "Mara"}
-    talk.rc.sessions_as(talk.admin).observe([message], **place)
+    talk.rc.as_subject(talk.admin).sessions.observe([message], **place)
     until(lambda: asked, "a question of the model")
     delete(talk, first)
     talk.core.model.play.resume()

@@ -142,7 +142,7 @@ def test_many_facts_without_the_words_are_passed_over(rc: BlockingMemoranda) -> 
 
 
 def test_a_subject_sees_its_own(moved: BlockingMemoranda) -> None:
-    ben = moved.inner.facts_as(Subject(user_id="ben", role="member"))
+    ben = moved.inner.as_subject(Subject(user_id="ben", role="member")).facts
     mine = moved.portal.call(ben.timeline())
     assert [texts(chain) for chain in mine.data] == [[("Ben lives in Rome", True)]]
     assert (mine.total, mine.holding) == (1, 1)
@@ -151,7 +151,7 @@ def test_a_subject_sees_its_own(moved: BlockingMemoranda) -> None:
         moved.portal.call(ben.timeline(after=hers))
     with pytest.raises(Forbidden):
         moved.portal.call(ben.timeline(scopes=["all"]))
-    other = moved.inner.facts_as(Subject(tenant_id="other"))
+    other = moved.inner.as_subject(Subject(tenant_id="other")).facts
     assert moved.portal.call(other.timeline()).total == 0
 
 

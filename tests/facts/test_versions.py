@@ -263,7 +263,7 @@ def test_an_archive_has_no_facts_that_are_about_to_go(
     talk.memories.delete(said)
     assert len(talk.live()) == 7
     left.clear()
-    assert talk.rc.archives_as(talk.admin).export_to(tmp_path / "all.zip").rows["memories"] == 0
+    assert talk.rc.as_subject(talk.admin).archives.export_to(tmp_path / "all.zip").rows["memories"] == 0
 
 
 def test_what_is_about_to_go_does_not_hold_again(talk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -404,7 +404,7 @@ def test_an_edited_message_is_read_again(talk: Any) -> None:
     session = "ses"
     said = talk.say("I live in Munich.", "2024-01-01", session_id=session)
     talk.say("I like tea.", "2024-01-02", session_id=session)
-    sessions = talk.rc.sessions_as(talk.admin)
+    sessions = talk.rc.as_subject(talk.admin).sessions
     sessions.update_message(session, said, "I live in Madrid.")
     talk.settle()
     assert sorted(talk.live()) == ["Mara likes tea", "Mara lives in Madrid"]

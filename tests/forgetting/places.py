@@ -63,7 +63,7 @@ class Planted:
         self.inner: Memoranda = rc.inner
         self.mara = Subject(user_id="mara", role="member")
         self.dan = Subject(user_id="dan", role="member")
-        self.kept = rc.acting_as(self.dan).add("the garden gate is green").memory.id
+        self.kept = rc.as_subject(self.dan).memories.add("the garden gate is green").memory.id
 
     def call(self, work: Any) -> Any:
         return self.rc.portal.call(work)
@@ -77,7 +77,7 @@ class Planted:
         self._asked()
         self._stored()
         self._jobs()
-        self.rc.acting_as(self.mara).search(f"where is the {WORD}?")
+        self.rc.as_subject(self.mara).memories.search(f"where is the {WORD}?")
         settled(self.rc)
         self._week()
         settled(self.rc)
@@ -90,7 +90,7 @@ class Planted:
         self.call(core.jobs.enqueue("default", SUMMARIZE_JOB, {}))
 
     def _memories(self) -> None:
-        memories = self.rc.acting_as(self.mara)
+        memories = self.rc.as_subject(self.mara).memories
         memories.add(f"the {WORD} is in the cellar")
         memories.add("the cellar is dry", tags=[WORD], metadata={"where": {WORD: [WORD]}}, source="note")
         old = memories.add("an older note", session_id="attic").memory.id
@@ -109,7 +109,7 @@ class Planted:
             ]
         ):
             said_at = f"2026-03-02T10:0{at}:00Z"
-            admin = self.inner.sessions_as(Subject())
+            admin = self.inner.as_subject(Subject()).sessions
             message = {
                 "content": said,
                 "user_id": who.user_id,
@@ -120,7 +120,7 @@ class Planted:
                 message |= {"role": "tool", "metadata": {"about": WORD}}  # no search finds it
             seen = self.call(admin.observe([message], channel_id="house"))
         self.session = seen[0].message.session_id
-        admin = self.inner.sessions_as(Subject())
+        admin = self.inner.as_subject(Subject()).sessions
         next_day = [
             {"content": f"The {WORD} was dusted on the stairs, part {n}.", "user_id": "mara", "speaker": "mara",
              "occurred_at": f"2026-03-03T10:0{n}:00Z"}
@@ -130,7 +130,7 @@ class Planted:
         later = self.call(admin.observe(next_day, channel_id="house"))
         self.call(admin.close(later[0].message.session_id))
         mine = self.call(
-            self.inner.sessions_as(self.mara).observe(
+            self.inner.as_subject(self.mara).sessions.observe(
                 [
                     {"content": f"Where did I put the {WORD} last summer?", "role": "user"},
                     {
@@ -142,13 +142,13 @@ class Planted:
                 session_id="private talk",
             )
         )
-        self.rc.acting_as(self.mara).add(
+        self.rc.as_subject(self.mara).memories.add(
             f"Mara keeps the {WORD} in the cellar.", kind="fact", source_refs=[mine[0].message.id]
         )
-        self.call(self.inner.sessions_as(Subject()).close(self.session))
+        self.call(self.inner.as_subject(Subject()).sessions.close(self.session))
 
     def _responses(self) -> None:
-        responses = self.inner.responding_as(self.mara)
+        responses = self.inner.as_subject(self.mara).responses
         first = self.call(responses.create(f"Where is the {WORD}?", instructions=f"Mind the {WORD}."))
         self.response = self.call(
             responses.create(f"And the other {WORD}?", previous_response_id=first.id, background=True)
@@ -158,14 +158,14 @@ class Planted:
             "the end of a response",
             accept=lambda status: status not in ("queued", "in_progress"),
         )
-        talks = self.inner.conversing_as(self.mara)
+        talks = self.inner.as_subject(self.mara).conversations
         talk = self.call(talks.create([{"role": "user", "content": f"My {WORD}!"}], metadata={"about": WORD}))
         self.call(responses.create(f"Again the {WORD}", conversation=talk.id))
-        agents = self.inner.agents_as(self.mara)
+        agents = self.inner.as_subject(self.mara).agents
         self.call(agents.create({"name": f"keeper of the {WORD}", "instructions": f"Speak of the {WORD}."}))
 
     def _files(self) -> None:
-        knowledge = self.inner.knowing_as(self.mara)
+        knowledge = self.inner.as_subject(self.mara).knowledge
         store = self.call(knowledge.stores.create(name=f"{WORD} papers", metadata={"about": WORD}))
         text = f"# About the {WORD}\n\nIt stands in the cellar. The {WORD} is old.".encode()
         put = self.call(knowledge.stores.upload(store.id, text, f"{WORD}.md", attributes={"about": WORD}))
@@ -187,15 +187,15 @@ class Planted:
         self.call(part())
 
     def _asked(self) -> None:
-        asking = self.inner.asking_as(self.mara)
+        asking = self.inner.as_subject(self.mara).upload_ask
         self.call(asking.documents.add_text("a paper", f"This paper tells of the {WORD} at length."))
         settled(self.rc)
         self.call(asking.ask(f"What does the paper tell of the {WORD}?"))
 
     def _stored(self) -> None:
         """Memory stores of hers, of the tenant, and of another, in which she writes."""
-        admin = self.inner.memory_stores_as(Subject())
-        stores = self.inner.memory_stores_as(self.mara)
+        admin = self.inner.as_subject(Subject()).memory_stores
+        stores = self.inner.as_subject(self.mara).memory_stores
         store = self.call(stores.create(NewStore(name=f"{WORD}", description=f"all about the {WORD}")))
         memories = stores.memories(store.id)
         first = self.call(

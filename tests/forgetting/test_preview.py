@@ -45,7 +45,7 @@ def test_a_preview_counts_what_is_erased(home: Any, tmp_path: Path, start: int, 
         planted = Planted(rc)
         planted.plant()
         for user, chosen, any_ in STEPS[start:end]:
-            memories = rc.acting_as(Subject(user_id=user, role="member") if user else Subject())
+            memories = rc.as_subject(Subject(user_id=user, role="member") if user else Subject()).memories
             fields = chosen(planted)
             preview = memories.preview_forget(**fields)
             assert memories.preview_forget(**fields) == preview
@@ -97,16 +97,18 @@ def test_examples_are_those_that_the_subject_may_see(home: Any) -> None:
     with home.open() as rc:
         ada = Subject(user_id="ada", role="member")
         seen = rc.portal.call(
-            rc.inner.sessions_as(ada).observe(
+            rc.inner.as_subject(ada).sessions.observe(
                 [{"content": "My goat is Bo.", "role": "user"}], session_id="mine"
             )
         )
         rc.memories.add("Dan knows Bo.", kind="fact", user_id="dan", source_refs=[seen[0].message.id])
-        rc.acting_as(ada).add("an old note", tags=["old"])
-        (note,) = rc.acting_as(ada).preview_forget(tags=["old"]).kinds
+        rc.as_subject(ada).memories.add("an old note", tags=["old"])
+        (note,) = rc.as_subject(ada).memories.preview_forget(tags=["old"]).kinds
         assert (note.kind, note.count, note.ended) == ("note", 1, 0)
         assert [memory.content for memory in note.examples] == ["an old note"]
-        kinds = {kind.kind: kind for kind in rc.acting_as(ada).preview_forget([seen[0].message.id]).kinds}
+        kinds = {
+            kind.kind: kind for kind in rc.as_subject(ada).memories.preview_forget([seen[0].message.id]).kinds
+        }
         assert (kinds["fact"].count, kinds["fact"].examples) == (1, [])
         assert [memory.content for memory in kinds["message"].examples] == ["My goat is Bo."]
 
@@ -127,10 +129,10 @@ def test_what_cannot_be_forgotten_has_no_preview(home: Any) -> None:
         with pytest.raises(InvalidInput, match="go alone"):
             rc.memories.preview_forget(["mem_1"], tags=["a"])
         with pytest.raises(Forbidden):
-            rc.acting_as(Subject(user_id="ada", role="member")).preview_forget(scopes=["all"])
+            rc.as_subject(Subject(user_id="ada", role="member")).memories.preview_forget(scopes=["all"])
         with pytest.raises(InvalidInput, match="examples: must be a whole number between 1 and 100"):
             rc.memories.preview_forget(["mem_1"], examples=0)
-        reader = rc.acting_as(Subject(user_id="ada", role="reader"))
+        reader = rc.as_subject(Subject(user_id="ada", role="reader")).memories
         assert reader.preview_forget(tags=["a"]).counts == {}
         with pytest.raises(Forbidden):
             reader.forget(tags=["a"])
@@ -165,7 +167,7 @@ def test_an_upload_that_became_a_file_is_counted_once(home: Any) -> None:
 def test_versions_without_their_memory_are_redacted(home: Any) -> None:
     """A deletion that was interrupted leaves versions whose memory has no row any more."""
     with home.open() as rc:
-        stores = rc.inner.memory_stores_as(Subject())
+        stores = rc.inner.as_subject(Subject()).memory_stores
         store = rc.portal.call(stores.create(NewStore(name="house")))
         memories = stores.memories(store.id)
         rc.portal.call(memories.create(NewStoreMemory(path="/a.md", content="Willow Street 12")))

@@ -127,7 +127,7 @@ def test_what_is_forgotten_is_nowhere(
         assert planted.told() == []
         assert rc.memories.get(planted.kept).content == "the garden gate is green"
         store, gate = planted.gate
-        house = rc.inner.memory_stores_as(Subject())
+        house = rc.inner.as_subject(Subject()).memory_stores
         assert planted.call(house.memories(store).get(gate)).content == "green, as ever"
         said = [one.content for session in rc.sessions.list(limit=100).data
                 for one in rc.sessions.messages(session.id, limit=100).data]  # fmt: skip

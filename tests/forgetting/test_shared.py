@@ -31,14 +31,14 @@ def summarized(rc: BlockingMemoranda, id: str) -> Session:
 
 def test_items_of_a_user_leave_a_conversation_of_nobody(home: Any) -> None:
     with home.open() as rc:
-        talks = rc.conversing_as(SERVICE)
+        talks = rc.as_subject(SERVICE).conversations
         talk = talks.create()
         for user, text in (
             ("ana", "My code is 4711."),
             ("bo", "I like football."),
             ("ana", "Keep the code."),
         ):
-            rc.responding_as(SERVICE).create(text, memory={"user_id": user}, conversation=talk.id)
+            rc.as_subject(SERVICE).responses.create(text, memory={"user_id": user}, conversation=talk.id)
         by_hand = talks.add_items(talk.id, [{"type": "message", "role": "user", "content": "The code."}])
         told = "UPDATE conversations SET summary = ? WHERE id = ? RETURNING 1"
         rc.inner.core.store.db.write(lambda c: c.select(told, ["{}", talk.id])).result()
@@ -54,8 +54,8 @@ def test_items_of_a_user_leave_a_conversation_of_nobody(home: Any) -> None:
 def test_items_of_a_response_are_counted_once(home: Any) -> None:
     with home.open() as rc:
         ana = Subject(user_id="ana", role="member")
-        talk = rc.conversing_as(ana).create()
-        rc.responding_as(ana).create("My code is 4711.", conversation=talk.id)
+        talk = rc.as_subject(ana).conversations.create()
+        rc.as_subject(ana).responses.create("My code is 4711.", conversation=talk.id)
         preview = rc.memories.preview_forget(scopes=["user:ana"])
         assert (preview.counts["conversations"], preview.counts["items"]) == (1, 2)
         by_text = rc.memories.preview_forget(text="4711")

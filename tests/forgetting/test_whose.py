@@ -37,13 +37,13 @@ class Talk:
     def say(self, user: str | None, when: str = "2026-03-02T10:00:00Z") -> None:
         who, call = self.by(user), self.rc.portal.call
         name = user or "admin"
-        self.rc.acting_as(who).add(f"{name} noted the {WORD}", occurred_at=when)
+        self.rc.as_subject(who).memories.add(f"{name} noted the {WORD}", occurred_at=when)
         said = {"content": f"{name} said a {WORD} was there", "occurred_at": when, "speaker": name}
-        call(self.rc.inner.sessions_as(who).observe([said], session_id=f"of {name}"))
-        call(self.rc.inner.responding_as(who).create(f"{name} asked for the {WORD}"))
+        call(self.rc.inner.as_subject(who).sessions.observe([said], session_id=f"of {name}"))
+        call(self.rc.inner.as_subject(who).responses.create(f"{name} asked for the {WORD}"))
 
     def forget(self, user: str | None, **fields: Any) -> Receipt:
-        return self.rc.acting_as(self.by(user)).forget(**fields)
+        return self.rc.as_subject(self.by(user)).memories.forget(**fields)
 
     def left(self) -> list[str]:
         """Who said something that is still there, once a place."""
@@ -151,12 +151,12 @@ def test_what_only_memories_have_leaves_the_rest_alone(house: BlockingMemoranda,
 
 
 def test_a_response_under_way_is_given_up(house: BlockingMemoranda, talk: Talk) -> None:
-    responses = house.inner.responding_as(talk.by("mara"))
+    responses = house.inner.as_subject(talk.by("mara")).responses
 
     async def under_way() -> tuple[Receipt, str]:
         making = asyncio.ensure_future(responses.create(f"slowly, the {WORD}"))
         await until_async(lambda: house.inner.engine.model.play.paused, "the model speaks")  # type: ignore[union-attr]
-        receipt = await house.inner.acting_as(talk.by("mara")).forget(scopes=["user:mara"])
+        receipt = await house.inner.as_subject(talk.by("mara")).memories.forget(scopes=["user:mara"])
         return receipt, (await making).status
 
     receipt, status = house.portal.call(under_way())
@@ -168,12 +168,12 @@ def test_a_response_under_way_is_given_up(house: BlockingMemoranda, talk: Talk) 
 def test_a_summary_that_says_more_than_its_messages(house: BlockingMemoranda, talk: Talk) -> None:
     call = house.portal.call
     said = ["nothing of the kind was said"]
-    call(house.inner.sessions_as(talk.by(None)).observe(said, session_id="s"))
+    call(house.inner.as_subject(talk.by(None)).sessions.observe(said, session_id="s"))
     invented = "UPDATE sessions SET summary = ?, topics = ? WHERE tenant_id = ? RETURNING 1"
     values = [f"the {WORD}", f'["{WORD}"]', talk.tenant]
     house.inner.core.store.db.write(lambda c: c.select(invented, values)).result()
     assert talk.forget(None, text=WORD).counts["summaries"] == 1
-    session = call(house.inner.sessions_as(talk.by(None)).get("s"))
+    session = call(house.inner.as_subject(talk.by(None)).sessions.get("s"))
     assert (session.summary, session.topics, session.message_count) == (None, [], 1)
 
 

@@ -56,7 +56,7 @@ class Shelf:
         """Knowledge as a user sees it: an admin, or a member when a user is named."""
         named = role or ("admin" if user is None else "member")
         subject = Subject(tenant_id=tenant or self.tenant, user_id=user, role=named)  # type: ignore[arg-type]
-        return Blocking(self.rc.inner.knowing_as(subject), self.rc.portal)
+        return Blocking(self.rc.inner.as_subject(subject).knowledge, self.rc.portal)
 
     def file(self, content: str | bytes, name: str = "a.txt", *, by: Any = None, **fields: Any) -> StoredFile:
         """A file of this content."""

@@ -125,7 +125,7 @@ def test_forgetting_erases_what_a_deletion_has_left(
     monkeypatch.setattr(shelf.core.jobs, "place", partial(shelf.core.jobs.place, delay=3600.0))
     shelf.admin.files.delete(file)
     assert "memories" in holding(shelf, SECRET)
-    shelf.rc.acting_as(Subject(tenant_id=shelf.tenant, role="admin")).forget(scopes=["all"])
+    shelf.rc.as_subject(Subject(tenant_id=shelf.tenant, role="admin")).memories.forget(scopes=["all"])
     assert holding(shelf, SECRET) == set()
     gone(shelf, file)
 

@@ -235,7 +235,7 @@ def test_a_job_that_gave_up_is_retried(lone: Any, fragile: Any) -> None:
     def job(state: str) -> str:
         return next(job.id for job in memories.jobs() if (job.kind, job.state) == ("knowledge.index", state))
 
-    memories = lone.rc.acting_as(Subject(tenant_id=lone.tenant))
+    memories = lone.rc.as_subject(Subject(tenant_id=lone.tenant)).memories
     fragile.refuse = refuse
     store, file = begun(lone, words(40))
     lone.admin.stores.set_attributes(store, file, {"kept": True})
@@ -261,7 +261,7 @@ def test_a_job_that_gave_up_is_retried(lone: Any, fragile: Any) -> None:
 
 @pytest.mark.parametrize("gone", ["detached", "deleted", "attached again"])
 def test_a_job_whose_file_is_gone_is_not_retried(lone: Any, gone: str) -> None:
-    memories = lone.rc.acting_as(Subject(tenant_id=lone.tenant))
+    memories = lone.rc.as_subject(Subject(tenant_id=lone.tenant)).memories
     store = lone.admin.stores.create(chunking=TINY).id
     file = lone.file("the heron").id
     lone.core.blobs.delete(lone.tenant, file)
@@ -383,7 +383,7 @@ def test_what_is_taken_away_meanwhile_leaves_nothing(lone: Any, fragile: Any, ho
 
 
 def test_a_memory_with_the_id_of_a_chunk_stops_no_file(shelf: Any) -> None:
-    memories = shelf.rc.acting_as(shelf.admin.subject)
+    memories = shelf.rc.as_subject(shelf.admin.subject).memories
     (near,) = shelf.core.store.db.write(lambda c: c.one("draw_revs", [1])).result()
     count = 60
     memories.add_many(

@@ -571,7 +571,7 @@ def test_pieces_put_together_keep_their_places(steps: list[tuple[int, int, int]]
 @pytest.fixture(scope="module")
 def many(house: Any) -> tuple[Any, str]:
     """A product and a store in a tenant of its own, of sixty files that are numbered and coloured."""
-    knowledge = house.inner.knowing_as(Subject(tenant_id="many"))
+    knowledge = house.inner.as_subject(Subject(tenant_id="many")).knowledge
     colours = ("red", "green", "blue")
 
     async def build() -> str:
@@ -862,7 +862,7 @@ def test_without_the_model_words_answer_and_say_so(lone: Any, fragile: Any) -> N
 
 
 def test_memories_never_see_chunks(shelf: Any) -> None:
-    memories = shelf.rc.acting_as(shelf.admin.subject)
+    memories = shelf.rc.as_subject(shelf.admin.subject).memories
     made = shelf.store(*BIRDS, BIRDS[0]).id
     chunk = shelf.search(made, "heron").data[0].chunk_id
     for scopes in (None, ["all"], ["global"], [f"channel:{made}"]):
@@ -897,7 +897,7 @@ def test_memories_never_see_chunks(shelf: Any) -> None:
 
 
 def test_stores_never_see_memories(shelf: Any) -> None:
-    memories = shelf.rc.acting_as(shelf.admin.subject)
+    memories = shelf.rc.as_subject(shelf.admin.subject).memories
     made = shelf.store(BIRDS[1]).id
     (seq,) = shelf.rows("SELECT seq FROM store_files WHERE tenant_id = ?", shelf.tenant)[0]
     memories.add("the heron of a memory", channel_id=made)
@@ -914,7 +914,7 @@ def test_stores_never_see_memories(shelf: Any) -> None:
 
 
 def test_the_same_text_as_memory_and_chunk_is_two_rows(shelf: Any) -> None:
-    memories = shelf.rc.acting_as(shelf.admin.subject)
+    memories = shelf.rc.as_subject(shelf.admin.subject).memories
     memories.add(BIRDS[0])
     made = shelf.store(BIRDS[0], BIRDS[0]).id
     assert len(shelf.search(made, "heron").data) == 2

@@ -89,7 +89,8 @@ def test_stores_are_found_by_name_behind_a_hundred_newer_ones(product: BlockingM
 
 def test_a_text_goes_into_the_newest_store_that_the_caller_may_fill(product: BlockingMemoranda) -> None:
     ben, ada = (
-        product.inner.knowing_as(Subject(role="member", user_id=user)).stores for user in ("ben", "ada")
+        product.inner.as_subject(Subject(role="member", user_id=user)).knowledge.stores
+        for user in ("ben", "ada")
     )
     own = product.portal.call(ada.create(name="own"))
     product.portal.call(ben.create(name="shared to be read", sharing="tenant"))

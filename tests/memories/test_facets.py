@@ -107,8 +107,8 @@ def test_months_begin_as_in_the_time_zone(memories: BlockingMemories, selection:
 def test_facets_count_what_the_subject_may_see(rc: BlockingMemoranda) -> None:
     rc.memories.add("one", user_id="ana", tags=["a"])
     rc.memories.add("two", user_id="ben", tags=["b"])
-    rc.acting_as(Subject(tenant_id="other")).add("three", tags=["c"])
-    ana = rc.acting_as(Subject(user_id="ana", role="member"))
+    rc.as_subject(Subject(tenant_id="other")).memories.add("three", tags=["c"])
+    ana = rc.as_subject(Subject(user_id="ana", role="member")).memories
     assert [tag.value for tag in ana.facets().tags] == ["a"]
     assert ana.facets(scopes=["user:ben"]).total == 0
     with pytest.raises(Forbidden):

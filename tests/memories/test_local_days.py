@@ -139,7 +139,7 @@ def test_offsets() -> None:
 
 def test_members_see_the_same(rc: Any) -> None:
     rc.memories.add(TEXT, user_id="ada", occurred_at="2026-06-01T19:30:00-04:00")
-    member = rc.acting_as(Subject(user_id="ada", role="member"))
+    member = rc.as_subject(Subject(user_id="ada", role="member")).memories
     assert member.list().data[0].occurred_at.isoformat() == "2026-06-01T19:30:00-04:00"
 
 
@@ -160,13 +160,13 @@ def test_what_is_sent_in_utc_has_the_day_of_the_time_zone(home: Any, zone: str, 
     settings = {"sessions": {"time_zone": zone}} if how == "configured" else {}
     with home.open(**settings) as rc:
         subject = Subject() if how == "configured" else Subject(time_zone=zone)
-        rc.sessions_as(subject).observe(
+        rc.as_subject(subject).sessions.observe(
             [{"speaker": "Ana", "content": TEXT, "occurred_at": at}], session_id="s"
         )
-        memories = rc.acting_as(subject)
+        memories = rc.as_subject(subject).memories
         (memory,) = memories.list(scopes=["session:s"]).data
         assert memory.occurred_at.isoformat() == there
-        made = rc.contexts_as(subject).context("Who booked the dentist?", scopes=["session:s"])
+        made = rc.as_subject(subject).contexts.context("Who booked the dentist?", scopes=["session:s"])
         assert f"[01 June 2026] Ana: {TEXT}" in made.text
         day, before, behind = date(2026, 6, 1), date(2026, 5, 31), date(2026, 6, 2)
         for bounds, expected in (
@@ -174,8 +174,8 @@ def test_what_is_sent_in_utc_has_the_day_of_the_time_zone(home: Any, zone: str, 
             ({"until": before}, 0), ({"since": behind}, 0), ({"as_of": day}, 1), ({"as_of": before}, 0),
         ):  # fmt: skip
             assert memories.count(scopes=["session:s"], **bounds) == expected, bounds
-        assert len(rc.sessions_as(subject).list(since=day, until=day).data) == 1
-        assert rc.sessions_as(subject).list(until=before).data == []
+        assert len(rc.as_subject(subject).sessions.list(since=day, until=day).data) == 1
+        assert rc.as_subject(subject).sessions.list(until=before).data == []
         dated = memories.add("Back home", occurred_at="2026-06-01").memory
         assert dated.occurred_at.isoformat()[:16] == "2026-06-01T00:00"
         assert memories.forget(scopes=["session:s"], until="2026-05-31").memories == 0
@@ -188,7 +188,7 @@ def test_a_request_and_a_key_have_a_time_zone(home: Any) -> None:
         assert given.occurred_at.utcoffset() == timedelta(hours=-4), "what is given with an offset keeps it"
         now = rc.memories.add("It rains").memory
         assert now.occurred_at.utcoffset() in (timedelta(hours=1), timedelta(hours=2))
-        with_zone = rc.acting_as(Subject(time_zone="Asia/Tokyo")).add("It snows").memory
+        with_zone = rc.as_subject(Subject(time_zone="Asia/Tokyo")).memories.add("It snows").memory
         assert with_zone.occurred_at.utcoffset() == timedelta(hours=9)
     says = "sessions.time_zone: must be the name of a time zone, such as Europe/Berlin"
     with pytest.raises(ConfigError, match=says), home.open(sessions={"time_zone": "Berlin"}):

@@ -687,7 +687,7 @@ def test_the_place_of_a_deleted_memory_is_known_to_who_deleted_it_for_an_hour(
     assert [memory.id for memory in rc.memories.list(after=second).data] == [first]
     for other in (Subject(user_id="eve"), Subject(tenant_id="other")):
         with pytest.raises(InvalidInput, match="was deleted"):
-            rc.acting_as(other).list(after=second)
+            rc.as_subject(other).memories.list(after=second)
     monkeypatch.setattr(paging, "KEPT", -1)
     with pytest.raises(InvalidInput, match="was deleted"):
         rc.memories.list(after=second)

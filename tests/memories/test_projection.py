@@ -62,7 +62,8 @@ def test_a_limit_out_of_range_is_named(memories: BlockingMemories, limit: Any) -
 
 def test_only_visible_memories_are_points(rc: BlockingMemoranda) -> None:
     ann, bob = (
-        rc.acting_as(Subject(tenant_id="default", user_id=name, role="member")) for name in ("ann", "bob")
+        rc.as_subject(Subject(tenant_id="default", user_id=name, role="member")).memories
+        for name in ("ann", "bob")
     )
     mine = ann.add("mine", user_id="ann").memory.id
     bob.add("not mine", user_id="bob")

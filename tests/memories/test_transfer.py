@@ -325,7 +325,7 @@ def test_a_scope_without_an_id_is_every_one(home: Any) -> None:
         rc.memories.add("two", session_id="s2", user_id="ann")
         rc.memories.add("three", channel_id="c", kind="fact")
         for subject, number in ((Subject(), 2), (Subject(user_id="bob", role="member"), 1)):
-            memories = rc.acting_as(subject)
+            memories = rc.as_subject(subject).memories
             assert memories.count(scopes=["session"]) == number
             assert len(list(memories.export(scopes=["session"]))) == 1 + number
         assert rc.memories.stats(scope="session")["by_kind"] == {"note": 2}
@@ -333,7 +333,7 @@ def test_a_scope_without_an_id_is_every_one(home: Any) -> None:
             "scope": "channel", "memories": 1, "characters": 5, "by_kind": {"fact": 1},
         }  # fmt: skip
         assert [one.content for one in rc.memories.list(scopes=["user", "channel"]).data] == ["three", "two"]
-        service = rc.acting_as(Subject(role="service"))
+        service = rc.as_subject(Subject(role="service")).memories
         with pytest.raises(Forbidden, match="admin"):
             service.count(scopes=["session"])
         with pytest.raises(Forbidden, match="admin"):
@@ -377,14 +377,14 @@ def test_a_text_that_is_there_under_another_id_stays_what_it_is(memories: Blocki
 
 
 def test_a_member_takes_in_its_own_and_nobodys(rc: BlockingMemoranda) -> None:
-    member = rc.acting_as(Subject(user_id="ann", role="member"))
+    member = rc.as_subject(Subject(user_id="ann", role="member")).memories
     member.import_from([b'{"content": "mine", "user_id": "ann"}', b'{"content": "nobodys"}'])
     with pytest.raises(Forbidden):
         member.import_from([b'{"content": "his", "user_id": "bob"}'])
     with pytest.raises(Forbidden):
         member.import_from([b'{"content": "x"}'], scope="user:bob")
     with pytest.raises(Forbidden):
-        rc.acting_as(Subject(user_id="ann", role="reader")).import_from([b'{"content": "x"}'])
+        rc.as_subject(Subject(user_id="ann", role="reader")).memories.import_from([b'{"content": "x"}'])
     assert rc.memories.count() == 2
     rc.memories.add("bobs", user_id="bob")
     assert len(list(member.export())) == 1 + 2

@@ -85,8 +85,8 @@ def test_in_another_scope_memories_stay_with_their_stores(
 ) -> None:
     ids = {}
     for name in ("one", "two"):
-        store = rc.memory_stores_as(ANA).create(NewStore(name=name))
-        notes = rc.memory_stores_as(ANA).memories(store.id)
+        store = rc.as_subject(ANA).memory_stores.create(NewStore(name=name))
+        notes = rc.as_subject(ANA).memory_stores.memories(store.id)
         ids[store.id] = put(notes, "/a", "the same").id
     archive = exported(rc, tmp_path)
     with home.open("other") as other:
@@ -95,10 +95,10 @@ def test_in_another_scope_memories_stay_with_their_stores(
         for store_id, id_ in ids.items():
             memory = other.memories.get(id_)
             assert (memory.user_id, memory.channel_id) == ("ben", store_id)
-            notes = other.memory_stores_as(ben).memories(store_id)
+            notes = other.as_subject(ben).memory_stores.memories(store_id)
             notes.update(id_, StoreMemoryChange(content="changed"))
             assert other.memories.get(id_).content == "/a\n\nchanged"
-            (first,) = other.memory_stores_as(ben).versions(store_id).list(operation="created").data
+            (first,) = other.as_subject(ben).memory_stores.versions(store_id).list(operation="created").data
             assert first.created_by is not None
             assert first.created_by.user_id == "ben"
         assert reasons(other.archives.import_from(archive, scope="user:ben")) == []

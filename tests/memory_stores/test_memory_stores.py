@@ -103,7 +103,7 @@ def test_an_archived_store_is_read_and_deleted_only(
 
 
 def test_a_store_belongs_to_its_maker_or_to_the_tenant(rc: BlockingMemoranda) -> None:
-    ana, ben = rc.memory_stores_as(ANA), rc.memory_stores_as(BEN)
+    ana, ben = rc.as_subject(ANA).memory_stores, rc.as_subject(BEN).memory_stores
     own, shared = ana.create(NewStore(name="own")), rc.memory_stores.create(NewStore(name="shared"))
     note = put(ana.memories(own.id), "/a", "mine")
     for attempt in (
@@ -114,7 +114,7 @@ def test_a_store_belongs_to_its_maker_or_to_the_tenant(rc: BlockingMemoranda) ->
         lambda: ben.memories(shared.id).get(note.id),
         lambda: ben.versions(own.id).list(),
         lambda: ben.versions(own.id).get(note.memory_version_id),
-        lambda: rc.memory_stores_as(Subject(tenant_id="other")).get(own.id),
+        lambda: rc.as_subject(Subject(tenant_id="other")).memory_stores.get(own.id),
     ):
         with pytest.raises(NotFound):
             attempt()
@@ -128,10 +128,10 @@ def test_a_store_belongs_to_its_maker_or_to_the_tenant(rc: BlockingMemoranda) ->
         with pytest.raises(Forbidden):
             change()
     with pytest.raises(Forbidden):
-        put(rc.memory_stores_as(READER).memories(own.id), "/c")
-    assert rc.memory_stores_as(READER).memories(own.id).get(note.id).content == "mine"
-    assert [hit.memory.id for hit in rc.acting_as(ANA).search("mine").results] == [note.id]
-    assert note.id not in [hit.memory.id for hit in rc.acting_as(BEN).search("mine").results]
+        put(rc.as_subject(READER).memory_stores.memories(own.id), "/c")
+    assert rc.as_subject(READER).memory_stores.memories(own.id).get(note.id).content == "mine"
+    assert [hit.memory.id for hit in rc.as_subject(ANA).memories.search("mine").results] == [note.id]
+    assert note.id not in [hit.memory.id for hit in rc.as_subject(BEN).memories.search("mine").results]
 
 
 # --- memories --------------------------------------------------------------------------------------
@@ -473,10 +473,10 @@ def test_versions_of_a_deleted_memory_are_forgotten_by_its_id(
     note, kept = put(notes, "/a", "the zebra"), put(notes, "/b", "the lion")
     for one in (note, kept):
         notes.delete(one.id)
-    hers = rc.memory_stores_as(ANA).create(NewStore(name="hers"))
-    own = put(rc.memory_stores_as(ANA).memories(hers.id), "/a", "hers")
-    rc.memory_stores_as(ANA).memories(hers.id).delete(own.id)
-    rc.acting_as(BEN).forget([own.id])
+    hers = rc.as_subject(ANA).memory_stores.create(NewStore(name="hers"))
+    own = put(rc.as_subject(ANA).memory_stores.memories(hers.id), "/a", "hers")
+    rc.as_subject(ANA).memory_stores.memories(hers.id).delete(own.id)
+    rc.as_subject(BEN).memories.forget([own.id])
     assert rc.memories.forget([note.id]).counts == {"memory_versions": 2}
     assert {memory_id for (memory_id,) in rows(rc, "SELECT memory_id FROM memory_versions")} == {
         kept.id,
@@ -570,7 +570,7 @@ def test_forgetting_takes_matching_versions(rc: BlockingMemoranda, notes: Blocki
 
 
 def test_forgetting_a_user_takes_what_the_user_wrote_and_owned(rc: BlockingMemoranda) -> None:
-    ana, ben = rc.memory_stores_as(ANA), rc.memory_stores_as(BEN)
+    ana, ben = rc.as_subject(ANA).memory_stores, rc.as_subject(BEN).memory_stores
     own = ana.create(NewStore(name="own"))
     put(ana.memories(own.id), "/a", "hers")
     shared = rc.memory_stores.create(NewStore(name="shared"))
@@ -587,6 +587,6 @@ def test_forgetting_a_user_takes_what_the_user_wrote_and_owned(rc: BlockingMemor
 
 
 def test_a_member_forgets_no_text_of_others(rc: BlockingMemoranda, notes: BlockingStoreMemories) -> None:
-    theirs = put(rc.memory_stores_as(BEN).memories(notes.inner.store_id), "/a", "the cellar")
-    rc.acting_as(ANA).forget(text="cellar", scopes=["user:ana"])
+    theirs = put(rc.as_subject(BEN).memory_stores.memories(notes.inner.store_id), "/a", "the cellar")
+    rc.as_subject(ANA).memories.forget(text="cellar", scopes=["user:ana"])
     assert notes.get(theirs.id).content == "the cellar"

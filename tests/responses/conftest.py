@@ -63,7 +63,7 @@ class Desk:
     def by(self, user: str | None = None, role: str = "member", tenant: str | None = None) -> Responses:
         """Responses as a user sees them; as the tenant's admin for no user."""
         named = Subject(tenant_id=tenant or self.tenant, user_id=user, role=role)  # type: ignore[arg-type]
-        return self.inner.responding_as(self.admin if user is None and tenant is None else named)
+        return self.inner.as_subject(self.admin if user is None and tenant is None else named).responses
 
     @property
     def responses(self) -> Responses:
@@ -105,7 +105,7 @@ class Desk:
 
     def store(self, *texts: str, subject: Subject | None = None) -> str:
         """The id of a vector store with files of these texts, indexed."""
-        stores = self.inner.knowing_as(subject or self.admin).stores
+        stores = self.inner.as_subject(subject or self.admin).knowledge.stores
 
         async def make() -> str:
             made = await stores.create(name="notes")

@@ -21,7 +21,7 @@ ECHO = {"text": "I see", "repeat": True}
 
 def upload(desk: Any, content: bytes, name: str, user: str | None = None) -> str:
     subject = Subject(tenant_id=desk.tenant, user_id=user, role="member" if user else "admin")
-    return str(desk.run(desk.inner.knowing_as(subject).files.upload(content, name)).id)
+    return str(desk.run(desk.inner.as_subject(subject).knowledge.files.upload(content, name)).id)
 
 
 def ask(*parts: dict[str, Any]) -> list[dict[str, Any]]:
@@ -50,7 +50,7 @@ def test_a_file_is_remembered_as_it_was_read(desk: Any) -> None:
     id_ = upload(desk, b"The boss is Ada.", "boss.txt")
     made = desk.create(ask({"type": "input_file", "file_id": id_}))
     behind = desk.create(ask({"type": "input_file", "file_id": id_}), background=True)
-    desk.run(desk.inner.knowing_as(desk.admin).files.delete(id_))
+    desk.run(desk.inner.as_subject(desk.admin).knowledge.files.delete(id_))
     desk.create("and now?", previous_response_id=made.id)
     assert "The boss is Ada." in desk.told()[0]["content"]
     assert desk.ended(behind.id).status == "completed"
@@ -83,7 +83,7 @@ def test_images(desk: Any) -> None:
     assert told(desk)[2]["image_url"]["url"] == "https://example.org/a.png"
     desk.create("and?", previous_response_id=made.id)
     assert desk.told()[0]["content"][1]["image_url"]["url"] == url
-    desk.run(desk.inner.knowing_as(desk.admin).files.delete(id_))
+    desk.run(desk.inner.as_subject(desk.admin).knowledge.files.delete(id_))
     desk.create("and now?", previous_response_id=made.id)
     assert desk.told()[0]["content"][1] == {"type": "text", "text": "[an image that is not there any more]"}
 
@@ -115,12 +115,12 @@ def test_a_file_in_an_item_that_is_added_to_a_conversation(desk: Any) -> None:
     items = ask(
         {"type": "input_file", "file_id": id_}, {"type": "input_image", "file_id": upload(desk, PNG, "a.png")}
     )
-    conversations = desk.inner.conversing_as(desk.admin)
+    conversations = desk.inner.as_subject(desk.admin).conversations
     begun = desk.run(conversations.create(items)).id
     grown = desk.run(conversations.create()).id
     (added,) = desk.run(conversations.add_items(grown, items)).data
     assert "_texts" not in added
-    desk.run(desk.inner.knowing_as(desk.admin).files.delete(id_))
+    desk.run(desk.inner.as_subject(desk.admin).knowledge.files.delete(id_))
     for conversation in (begun, grown):
         desk.create("and now?", conversation=conversation)
         parts = desk.told()[0]["content"]
@@ -133,7 +133,7 @@ def test_a_file_in_an_item_that_is_added_to_a_conversation(desk: Any) -> None:
 
 @pytest.mark.parametrize("kind", ["input_file", "input_image"])
 def test_a_file_that_is_not_there_is_added_to_no_conversation(desk: Any, kind: str) -> None:
-    conversations = desk.inner.conversing_as(desk.by("bob").subject)
+    conversations = desk.inner.as_subject(desk.by("bob").subject).conversations
     id_ = desk.run(conversations.create()).id
     for file in ("file_none", upload(desk, PNG, "a.png", user="ada")):
         items = ask({"type": kind, "file_id": file})

@@ -88,7 +88,7 @@ def test_what_is_wrong_by_then_is_its_failure(desk: Any) -> None:
     desk.script({"text": "busy", "hang": True, "repeat": True})
     busy = [desk.create("wait", background=True) for _ in range(8)]
     made = desk.create("boss?", tools=[{"type": "file_search", "vector_store_ids": [store]}], background=True)
-    desk.run(desk.inner.knowing_as(desk.admin).stores.delete(store))
+    desk.run(desk.inner.as_subject(desk.admin).knowledge.stores.delete(store))
     for one in busy:
         desk.run(desk.responses.cancel(one.id))
     ended = desk.ended(made.id)
@@ -287,7 +287,7 @@ def test_cancelled_from_another_process(desk: Any, tmp_path: Path, said: str) ->
         database={"url": url},
         responses={"background_at_once": 0},
     ) as other:
-        responses = other.inner.responding_as(desk.admin)
+        responses = other.inner.as_subject(desk.admin).responses
         made = desk.create("go", background=True)
         until(lambda: desk.model.asked, "a question of the model")
         assert other.portal.call(responses.get(made.id)).status in ("queued", "in_progress")

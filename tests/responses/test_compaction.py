@@ -107,7 +107,7 @@ def test_a_conversation_becomes_its_questions_and_one_item() -> None:
 @pytest.mark.rows_in("sqlite")
 def test_a_stored_summary_is_carried_over(desk: Any) -> None:
     """Also one that covers the whole conversation."""
-    conversations = desk.inner.conversing_as(desk.admin)
+    conversations = desk.inner.as_subject(desk.admin).conversations
     texts = ["The PIN is 4711.", "I have a dog."]
     talk = desk.run(conversations.create([{"role": "user", "content": text} for text in texts]))
     ids = [item["id"] for item in desk.run(conversations.items(talk.id, order="asc")).data]
@@ -127,11 +127,11 @@ def test_forgetting_a_phrase_finds_it_where_it_is_packed(desk: Any) -> None:
     packed = compaction_item("Ada has a dog called Rex.")
     carried = desk.create([packed, {"role": "user", "content": "Hello"}])
     other = desk.create([compaction_item("Ada has a cat."), {"role": "user", "content": "Hello"}])
-    talk = desk.run(desk.rc.inner.conversing_as(desk.admin).create(items=[packed]))
-    receipt = desk.rc.acting_as(desk.admin).forget(text="dog called rex")
+    talk = desk.run(desk.rc.inner.as_subject(desk.admin).conversations.create(items=[packed]))
+    receipt = desk.rc.as_subject(desk.admin).memories.forget(text="dog called rex")
     assert receipt.counts["responses"] == 1
     assert receipt.counts["items"] == 1
     with pytest.raises(NotFound):
         desk.run(desk.responses.get(carried.id))
     assert desk.run(desk.responses.get(other.id)).id == other.id
-    assert desk.run(desk.rc.inner.conversing_as(desk.admin).items(talk.id)).data == []
+    assert desk.run(desk.rc.inner.as_subject(desk.admin).conversations.items(talk.id)).data == []

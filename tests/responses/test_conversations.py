@@ -29,7 +29,7 @@ class Room:
     def by(self, user: str | None = None, role: str | None = None, tenant: str | None = None) -> Any:
         named: Any = role or ("admin" if user is None else "member")
         subject = Subject(tenant_id=tenant or self.tenant, user_id=user, role=named)
-        return self.rc.conversing_as(subject)
+        return self.rc.as_subject(subject).conversations
 
     def write(self, work: Callable[[Any], Any]) -> Any:
         """The result of a piece of writing behind the library's back."""

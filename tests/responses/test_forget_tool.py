@@ -19,12 +19,12 @@ TOOLS = [{"type": "memory_forget"}]
 
 
 def kept(desk: Any, text: str, **fields: Any) -> str:
-    return str(desk.rc.acting_as(desk.admin).add(text, **fields).memory.id)
+    return str(desk.rc.as_subject(desk.admin).memories.add(text, **fields).memory.id)
 
 
 def there(desk: Any, id_: str) -> bool:
     try:
-        desk.rc.acting_as(desk.admin).get(id_)
+        desk.rc.as_subject(desk.admin).memories.get(id_)
     except NotFound:
         return False
     return True
@@ -103,13 +103,13 @@ def test_the_answer_about_what_is_forgotten_is_not_remembered(desk: Any) -> None
     desk.create("Yes", by=ada, tools=TOOLS, previous_response_id=first.id)
     desk.script({"text": "It was about a dog, I think."})
     desk.create("What was that about?", by=ada)
-    results = desk.rc.acting_as(desk.admin).search("dog Rex", scopes=["all"], threshold=0.0).results
+    results = desk.rc.as_subject(desk.admin).memories.search("dog Rex", scopes=["all"], threshold=0.0).results
     assert sorted(hit.memory.content for hit in results) == [
         "Forget my pet",
         "It was about a dog, I think.",
         "What was that about?",
     ]
-    assert "Rex" not in str(desk.rc.acting_as(desk.admin).list().data)
+    assert "Rex" not in str(desk.rc.as_subject(desk.admin).memories.list().data)
 
 
 def test_answers_between_the_list_and_the_deletion_are_not_remembered(desk: Any) -> None:
@@ -126,7 +126,7 @@ def test_answers_between_the_list_and_the_deletion_are_not_remembered(desk: Any)
     third = desk.create("Which one exactly?", by=ada, tools=TOOLS, previous_response_id=second.id)
     desk.script(call(ids=[dog], confirmed=True), {"text": "Deleted."})
     desk.create("Yes, Rex", by=ada, tools=TOOLS, previous_response_id=third.id)
-    assert "Rex" not in str(desk.rc.acting_as(desk.admin).list().data)
+    assert "Rex" not in str(desk.rc.as_subject(desk.admin).memories.list().data)
 
 
 def test_a_chat_completion_names_the_ways_to_delete(desk: Any) -> None:

@@ -611,7 +611,7 @@ def test_deleting_a_response_deletes_the_summaries_that_tell_of_it(shelf: Shelf)
     newest = shelf.chain(6)
     held, _ = shelf.history(ON, "of r0 to r3")
     shelf.load(held, previous_response_id=newest)
-    shelf.rc.portal.call(shelf.rc.inner.responding_as(shelf.subject).delete("r1"))
+    shelf.rc.portal.call(shelf.rc.inner.as_subject(shelf.subject).responses.delete("r1"))
     assert shelf.stored(newest) is None
     past = shelf.load(held, previous_response_id=newest, settings=Summarization())
     assert (texts(past), past.broken) == (of("r2", "r3", "r4", "r5"), True)
@@ -697,7 +697,7 @@ def test_a_job_about_what_is_gone_ends(shelf: Shelf) -> None:
 
 
 def converse(shelf: Shelf, turns: range, id_: str | None = None) -> str:
-    verbs = shelf.rc.conversing_as(shelf.subject)
+    verbs = shelf.rc.as_subject(shelf.subject).conversations
     held = id_ or verbs.create().id
     for n in turns:
         verbs.add_items(held, [say("user", f"Question of r{n}, please look at the kettle."),
@@ -706,7 +706,7 @@ def converse(shelf: Shelf, turns: range, id_: str | None = None) -> str:
 
 
 def conversation(shelf: Shelf, id_: str) -> Conversation:
-    held: Conversation = shelf.rc.conversing_as(shelf.subject).get(id_)
+    held: Conversation = shelf.rc.as_subject(shelf.subject).conversations.get(id_)
     return held
 
 
@@ -717,7 +717,7 @@ def test_a_conversation_is_summarized_and_goes_on_from_there(shelf: Shelf) -> No
     assert (texts(past), past.session_id) == (of("r4", "r5"), id_)
     assert past.summary is not None
     assert past.summary == conversation(shelf, id_).summary
-    items = shelf.rc.conversing_as(shelf.subject).items(id_, limit=100, order="asc").data
+    items = shelf.rc.as_subject(shelf.subject).conversations.items(id_, limit=100, order="asc").data
     assert past.summary.summarized_up_to == items[7]["id"]
     converse(shelf, range(6, 12), id_)
     past = shelf.load(held, conversation_id=id_)
@@ -730,7 +730,7 @@ def test_deleting_an_item_brings_back_what_the_summary_told(shelf: Shelf) -> Non
     id_ = converse(shelf, range(6))
     held, _ = shelf.history(ON, "with r0", "without r0")
     shelf.load(held, conversation_id=id_)
-    verbs = shelf.rc.conversing_as(shelf.subject)
+    verbs = shelf.rc.as_subject(shelf.subject).conversations
     first = verbs.items(id_, limit=1, order="asc").data[0]["id"]
     assert verbs.delete_item(id_, first).summary is None
     past = shelf.load(held, conversation_id=id_)

@@ -593,13 +593,13 @@ async def failure(work: Coroutine[Any, Any, Any]) -> Exception | None:
 @pytest.mark.parametrize("bad", [HALF, NESTED], ids=["half a character", "deep"])
 def test_what_no_row_can_hold_is_refused_before_the_model_is_asked(world: World, bad: Any) -> None:
     before = world.rows()
-    by = world.rc.inner.responding_as(subject("bob"))
+    by = world.rc.inner.as_subject(subject("bob")).responses
     for name, fields in spoilt(bad).items():
         for more in ({}, {"background": True}):
             request = ResponseRequest(**{"input": "hi", **fields, **more})
             failed = world.rc.portal.call(failure(by.create(request)))
             assert isinstance(failed, InvalidInput), (name, failed)
-    talks = world.rc.inner.conversing_as(subject("bob"))
+    talks = world.rc.inner.as_subject(subject("bob")).conversations
     for items in (said(a=bad), calling(bad)):
         with pytest.raises(InvalidInput):
             world.rc.portal.call(talks.create(items))
@@ -681,7 +681,7 @@ def test_others_are_answered_while_a_long_text_is_counted(
         return slabs(text)
 
     async def both() -> None:
-        by = world.rc.inner.responding_as(subject("bob"))
+        by = world.rc.inner.as_subject(subject("bob")).responses
         long = asyncio.create_task(failure(by.create("a" * 3_000_000)))
         await until_async(begun.is_set, "the long text is counted")
         assert (await by.create("hi")).status == "completed"
@@ -764,7 +764,7 @@ def test_a_reader_makes_nothing(world: World) -> None:
         body = {"input": "hi", "name": "a"} if way == "agents" else {"input": "hi"}
         answer = world.ask("reader", "POST", f"/v1/{way}", body)
         assert (answer.status_code, answer.json()["error"]["code"]) == (403, "forbidden")
-    by = world.rc.inner.responding_as(subject("reader"))
+    by = world.rc.inner.as_subject(subject("reader")).responses
     for work in (by.create("hi"), by.compact("hi"), by.start(ResponseRequest(input="hi"))):
         assert isinstance(world.rc.portal.call(failure(work)), Forbidden)
     with world.desk.set("summarization", token_threshold=1, window_size=1):
@@ -989,14 +989,14 @@ class Tales:
 
     def talk(self, who: str) -> None:
         word = self.word()
-        talks = self.world.rc.inner.conversing_as(subject(who))
+        talks = self.world.rc.inner.as_subject(subject(who)).conversations
         made = self.call(talks.create([{"role": "user", "content": f"first {word}"}]))
         self.talks.append(made.id)
         self.owners[made.id] = self.owners[word] = (KEYS[who][0], KEYS[who][2])
 
     def say(self, who: str, talk: str) -> None:
         word = self.word()
-        added = self.world.rc.inner.conversing_as(subject(who)).add_items(
+        added = self.world.rc.inner.as_subject(subject(who)).conversations.add_items(
             talk, said(content=f"beside {word}")
         )
         failed = self.call(failure(added))
@@ -1006,7 +1006,7 @@ class Tales:
 
     def respond(self, who: str, talk: str | None, previous: str | None, background: bool) -> None:
         word = self.word()
-        by = self.world.rc.inner.responding_as(subject(who))
+        by = self.world.rc.inner.as_subject(subject(who)).responses
         request = ResponseRequest(
             input=f"please go on at length about all of this and of that, {word}",
             conversation=talk,
@@ -1040,7 +1040,7 @@ class Tales:
         assert all(self.sees(who, each) for each in heard), (who, heard)
 
     def drop(self, who: str, response: str) -> None:
-        failed = self.call(failure(self.world.rc.inner.responding_as(subject(who)).delete(response)))
+        failed = self.call(failure(self.world.rc.inner.as_subject(subject(who)).responses.delete(response)))
         assert (failed is None) == self.sees(who, response)
         if failed is None:
             self.responses.remove(response)
@@ -1062,8 +1062,8 @@ class Tales:
     def all_is_seen_by_whom_it_is_for(self) -> None:
         """Everything stored, as everybody may fetch it."""
         for who in WHO:
-            responses = self.world.rc.inner.responding_as(subject(who))
-            talks = self.world.rc.inner.conversing_as(subject(who))
+            responses = self.world.rc.inner.as_subject(subject(who)).responses
+            talks = self.world.rc.inner.as_subject(subject(who)).conversations
             for id_ in self.responses:
                 found = self.call(self.fetched(responses.get(id_), responses.input_items(id_)))
                 self.check(who, id_, found)

@@ -15,7 +15,7 @@ FIND = {"type": "function", "name": "find", "parameters": {"type": "object"}}
 
 
 def words(desk: Any, query: str) -> list[str]:
-    memories = desk.rc.acting_as(Subject(tenant_id=desk.tenant))
+    memories = desk.rc.as_subject(Subject(tenant_id=desk.tenant)).memories
     hits = memories.search(query, mode="words", scopes=["all"], kinds=["message"]).results
     return [hit.memory.content for hit in hits]
 
@@ -27,7 +27,7 @@ def test_what_was_asked_and_answered_is_found_on_return(desk: Any) -> None:
         "and the pan is red", previous_response_id=first.id, by=desk.by("ada"), background=True
     )
     desk.ended(second.id)
-    sessions = desk.rc.sessions_as(Subject(tenant_id=desk.tenant, user_id="ada", role="member"))
+    sessions = desk.rc.as_subject(Subject(tenant_id=desk.tenant, user_id="ada", role="member")).sessions
     (session,) = sessions.list().data
     assert (session.id, session.named, session.channel_id, session.user_id) == (
         first.id,
@@ -79,7 +79,7 @@ def test_a_question_that_is_answered_with_a_call_is_logged_once(desk: Any) -> No
     first = desk.create("my boat is the Albatros", tools=[FIND])
     assert words(desk, "albatros") == ["my boat is the Albatros"]
     second = desk.create([output], previous_response_id=first.id, tools=[FIND])
-    log = desk.rc.sessions_as(Subject(tenant_id=desk.tenant)).messages(first.id).data
+    log = desk.rc.as_subject(Subject(tenant_id=desk.tenant)).sessions.messages(first.id).data
     assert [(message.role, message.content, message.response_id) for message in log] == [
         ("user", "my boat is the Albatros", first.id),
         ("assistant", "a fine boat", second.id),
@@ -109,7 +109,7 @@ def test_a_call_in_a_conversation_that_is_sent_as_a_whole_is_logged_once(desk: A
     for items in ([asked], [asked, *rest]):
         desk.run(send(items))
         assert words(desk, "albatros") == ["my boat is the Albatros"]
-    log = desk.rc.sessions_as(Subject(tenant_id=desk.tenant)).messages("talk").data
+    log = desk.rc.as_subject(Subject(tenant_id=desk.tenant)).sessions.messages("talk").data
     assert [message.content for message in log] == ["my boat is the Albatros", "a fine boat"]
 
 
@@ -174,7 +174,7 @@ def test_without_memory_nothing_is_looked_up_or_kept(desk: Any) -> None:
     second = desk.create("and the pan is red", memory=False, previous_response_id=first.id, background=True)
     desk.ended(second.id)
     assert words(desk, "kettle") == words(desk, "pan") == []
-    assert desk.rc.sessions_as(Subject(tenant_id=desk.tenant)).list().data == []
+    assert desk.rc.as_subject(Subject(tenant_id=desk.tenant)).sessions.list().data == []
     desk.create("what is red?", previous_response_id=second.id, memory=MemoryUse(retrieval=False))
     assert sorted(words(desk, "red")) == ["what is red?", "you said: what is red?"]
     assert desk.model.asked[-1].messages[0]["content"] == "the kettle is green", "the chain goes on"

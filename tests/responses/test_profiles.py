@@ -220,7 +220,7 @@ class Blocking:
     def __init__(self, rc: BlockingMemoranda, subject: Subject) -> None:
         self.rc = rc
         self.agents = Agents(rc.inner.core, subject, FIXED)
-        self.stores = rc.inner.knowing_as(subject).stores
+        self.stores = rc.inner.as_subject(subject).knowledge.stores
 
     def __getattr__(self, name: str) -> Any:
         return lambda *args, **fields: self.rc.portal.call(getattr(self.agents, name)(*args, **fields))

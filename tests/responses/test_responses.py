@@ -243,7 +243,7 @@ def test_a_call_that_broke_off_does_not_stop_the_conversation(desk: Any) -> None
 
 def test_a_conversation_grows_by_what_is_said_and_answered(desk: Any) -> None:
     desk.script(ECHO)
-    conversations = desk.inner.conversing_as(desk.admin)
+    conversations = desk.inner.as_subject(desk.admin).conversations
     held = desk.run(conversations.create([{"role": "system", "content": "a note"}]))
     for word in ("one", "two"):
         made = desk.create(word, conversation=held.id)
@@ -256,7 +256,7 @@ def test_a_conversation_grows_by_what_is_said_and_answered(desk: Any) -> None:
 
 def test_a_conversation_survives_what_goes_wrong_in_it(desk: Any) -> None:
     """A call that broke off, a model that was away, an answer that nobody waited for."""
-    conversation = desk.run(desk.inner.conversing_as(desk.admin).create()).id
+    conversation = desk.run(desk.inner.as_subject(desk.admin).conversations.create()).id
     desk.script(
         {"when": "one", "text": "I", "calls": [{"name": "find", "arguments": '{"a'}], "cut": True},
         {"when": "two", "status": 503},
@@ -282,7 +282,7 @@ def test_a_conversation_survives_what_goes_wrong_in_it(desk: Any) -> None:
 
 def test_a_response_without_an_answer_or_call_adds_nothing_to_its_conversation(desk: Any) -> None:
     """Refused, unavailable, or abandoned while the model thinks; a retry does not repeat the question."""
-    conversations = desk.inner.conversing_as(desk.admin)
+    conversations = desk.inner.as_subject(desk.admin).conversations
     conversation = desk.run(conversations.create()).id
     desk.script(
         {"status": 503},
@@ -318,7 +318,7 @@ def test_a_response_without_an_answer_or_call_adds_nothing_to_its_conversation(d
 
 def test_conversations_that_are_not_there(desk: Any) -> None:
     ada = Subject(tenant_id=desk.tenant, user_id="ada", role="member")
-    mine = desk.run(desk.inner.conversing_as(ada).create()).id
+    mine = desk.run(desk.inner.as_subject(ada).conversations.create()).id
     for by, id_ in (
         (desk.by("bob"), mine),
         (desk.responses, "conv_none"),
@@ -331,7 +331,7 @@ def test_conversations_that_are_not_there(desk: Any) -> None:
 
 
 def test_a_conversation_that_is_deleted_meanwhile(desk: Any) -> None:
-    conversations = desk.inner.conversing_as(desk.admin)
+    conversations = desk.inner.as_subject(desk.admin).conversations
     held = desk.run(conversations.create())
     desk.script({"text": "one two", "pause_at": 1})
 
@@ -442,7 +442,7 @@ def test_a_response_reports_whether_what_was_found_answers(desk: Any) -> None:
 
 
 def test_a_model_is_told_that_memories_are_not_likely_to_answer(desk: Any) -> None:
-    desk.rc.acting_as(desk.admin).add("Ada has a dog called Rex", user_id="ada")
+    desk.rc.as_subject(desk.admin).memories.add("Ada has a dog called Rex", user_id="ada")
     for question, doubtful in (("How heavy is a blue whale?", True), ("Has Ada a dog called Rex?", False)):
         desk.script({"text": "Hm."})
         desk.create(question, by=desk.by("ada"))
@@ -514,7 +514,7 @@ def test_a_search_in_files_and_what_it_cites(desk: Any) -> None:
 
 
 def test_memories_are_told_before_the_first_call(desk: Any) -> None:
-    memories = desk.inner.acting_as(desk.admin)
+    memories = desk.inner.as_subject(desk.admin).memories
     kept = desk.run(memories.add("The user drinks green tea in the morning", user_id="ada")).memory
     desk.script(ECHO, ECHO)
     made = desk.create("What does the user drink in the morning?", by=desk.by("ada"), instructions="be brief")
@@ -531,10 +531,10 @@ def test_memories_are_told_before_the_first_call(desk: Any) -> None:
 
 
 def test_nobody_is_told_what_is_anothers(desk: Any) -> None:
-    everyone = desk.inner.acting_as(desk.admin)
+    everyone = desk.inner.as_subject(desk.admin).memories
     for user in ("ada", "bob"):
         desk.run(everyone.add(f"The secret number of {user} is {user}123", user_id=user))
-    other = desk.inner.acting_as(Subject(tenant_id=f"{desk.tenant}-other"))
+    other = desk.inner.as_subject(Subject(tenant_id=f"{desk.tenant}-other")).memories
     desk.run(other.add("The secret number of the other tenant is other123", user_id="ada"))
     search = {"name": "memory_search", "arguments": {"query": "secret number"}}
     desk.script(*[{"offered": "memory_search", "calls": [search]}] * 3, {**ECHO, "text": "ok"})

@@ -266,7 +266,7 @@ def test_what_follows_a_response(desk: Any) -> None:
         raise ValueError("it failed")
 
     async def note(answered: Any) -> None:
-        held = await desk.inner.responding_as(answered.subject).get(answered.response.id)
+        held = await desk.inner.as_subject(answered.subject).responses.get(answered.response.id)
         heard.append((held.id, held.status, answered.input[0]["content"][0]["text"]))
 
     engine.hooks += [fail, note]

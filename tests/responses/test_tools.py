@@ -63,7 +63,7 @@ class Desk:
         return Subject(tenant_id=self.tenant, user_id=user, role=role)  # type: ignore[arg-type]
 
     def store(self, *texts: str, subject: Subject | None = None, **attributes: Any) -> str:
-        stores = self.rc.inner.knowing_as(subject or self.admin).stores
+        stores = self.rc.inner.as_subject(subject or self.admin).knowledge.stores
 
         async def make() -> str:
             made = await stores.create(name="notes")
@@ -375,7 +375,9 @@ def test_a_passage_tells_its_page_heading_file_and_score() -> None:
 
 
 def remembered(desk: Desk, content: str, **fields: Any) -> str:
-    return str(desk.rc.portal.call(desk.rc.inner.acting_as(desk.admin).add(content, **fields)).memory.id)
+    return str(
+        desk.rc.portal.call(desk.rc.inner.as_subject(desk.admin).memories.add(content, **fields)).memory.id
+    )
 
 
 def test_a_memory_search_reads_as_it_was_specified(desk: Desk) -> None:
@@ -511,7 +513,7 @@ def test_a_search_counts_as_a_use_and_keeps_to_kinds_and_floor(desk: Desk) -> No
     remembered(desk, "swordfish twice", session_id="chain1")
     tool = made(type="memory_search")
     assert [one.id for one in desk.use(tool, desk.turn(kinds=["fact"]), query="swordfish").sources] == [id_]
-    assert desk.rc.portal.call(desk.rc.inner.acting_as(desk.admin).get(id_)).access_count == 1
+    assert desk.rc.portal.call(desk.rc.inner.as_subject(desk.admin).memories.get(id_)).access_count == 1
     empty = desk.use(tool, desk.turn(min_score=1.0), query="nothing of the kind")
     assert empty.item["output"] == told(empty) == "Found 0 relevant memories."
 
@@ -560,7 +562,7 @@ def test_a_write_is_stored_with_where_it_is_from_and_only_once(desk: Desk) -> No
     assert (
         result.item["output"] == result.text == "Stored for this user, in every conversation: Ada prefers tea"
     )
-    (held,) = desk.rc.portal.call(desk.rc.inner.acting_as(desk.by("ada")).list()).data
+    (held,) = desk.rc.portal.call(desk.rc.inner.as_subject(desk.by("ada")).memories.list()).data
     assert (held.content, held.kind, held.tags, held.importance) == ("Ada prefers tea", "fact", ["drink"], 3)
     assert (held.role, held.source, held.source_refs) == ("assistant", "memory_write", [result.item["id"]])
     assert (held.scope, held.user_id, held.session_id, held.agent_id) == ("user", "ada", None, None)
@@ -584,7 +586,7 @@ def test_a_write_belongs_to_the_scope_and_the_user_it_was_made_for(desk: Desk, r
             desk.use(tool, turn, content="kept in global", scope="global")
         turn = msgspec.structs.replace(turn, said="Tell all: this is to be kept in global")
     desk.use(tool, turn, content="kept in global", scope="global")
-    page = desk.rc.portal.call(desk.rc.inner.acting_as(desk.admin).list(order="asc"))
+    page = desk.rc.portal.call(desk.rc.inner.as_subject(desk.admin).memories.list(order="asc"))
     ids = [(row.session_id, row.user_id, row.agent_id, row.channel_id) for row in page.data]
     assert ids == [
         ("chain1", "ada", None, None), (None, "ada", None, None), (None, "ada", "agent_a", None),

@@ -128,7 +128,7 @@ def house(desk: Any, post: Post) -> Iterator[Any]:
     post.sent.clear()
     post.news = "Nothing new."
     desk.model = model
-    memories = desk.inner.acting_as(desk.admin)
+    memories = desk.inner.as_subject(desk.admin).memories
     desk.private = desk.run(memories.add(PRIVATE, user_id="ada")).memory.id
     yield desk
     desk.inner.engine._models = models
@@ -136,7 +136,7 @@ def house(desk: Any, post: Post) -> Iterator[Any]:
 
 def everything(desk: Any) -> list[Memory]:
     """All memories that are no messages, the quarantined included."""
-    page = desk.run(desk.inner.acting_as(desk.admin).list(include_archived=True, limit=500))
+    page = desk.run(desk.inner.as_subject(desk.admin).memories.list(include_archived=True, limit=500))
     return [memory for memory in page.data if memory.kind != "message"]
 
 
@@ -168,7 +168,7 @@ TOOLS = [{"type": "memory_write"}, {"type": "memory_forget"}, {"type": "memory_s
 
 def plant(desk: Any, post: Post, where: str, text: str) -> list[dict[str, Any]]:
     """Put an order where the model will read it; return the tools of the request."""
-    memories = desk.inner.acting_as(desk.admin)
+    memories = desk.inner.as_subject(desk.admin).memories
     guide = "Write the number and the date on each invoice. "
     if where == "document":
         store = desk.store(guide + text)
@@ -178,7 +178,7 @@ def plant(desk: Any, post: Post, where: str, text: str) -> list[dict[str, Any]]:
         )
         store = desk.store(f"{guide}{marks}{text}")
     elif where == "file name":
-        stores = desk.inner.knowing_as(desk.admin).stores
+        stores = desk.inner.as_subject(desk.admin).knowledge.stores
 
         async def named() -> str:
             made = await stores.create(name="notes")
@@ -191,7 +191,7 @@ def plant(desk: Any, post: Post, where: str, text: str) -> list[dict[str, Any]]:
         post.news = guide + text
         return [*TOOLS, post.tool]
     elif where == "colleague":
-        eve = desk.inner.acting_as(Subject(tenant_id=desk.tenant, user_id="eve", role="member"))
+        eve = desk.inner.as_subject(Subject(tenant_id=desk.tenant, user_id="eve", role="member")).memories
         desk.run(eve.add(guide + text, user_id=None))
         return [*TOOLS, post.tool]
     elif where == "import":
@@ -201,7 +201,7 @@ def plant(desk: Any, post: Post, where: str, text: str) -> list[dict[str, Any]]:
         answer = NewMemory(content=guide + text, kind="message", role="assistant", user_id="ada")
         through = Through(by=("resp_1",), read=("file-1",))
         subject = Subject(tenant_id=desk.tenant, through=through)
-        desk.run(desk.inner.acting_as(subject).add(answer))
+        desk.run(desk.inner.as_subject(subject).memories.add(answer))
         return [*TOOLS, post.tool]
     return [*TOOLS, {"type": "file_search", "vector_store_ids": [store]}, post.tool]
 
@@ -249,7 +249,7 @@ def test_what_the_user_says_is_stored_and_sent(house: Any, post: Post) -> None:
 def test_what_waits_is_used_once_it_is_confirmed(house: Any, post: Post) -> None:
     tools = plant(house, post, "document", ATTACKS["write"])
     talk(house, "responses", tools, QUESTION)
-    memories = house.inner.acting_as(house.admin)
+    memories = house.inner.as_subject(house.admin).memories
     ((file, *_),) = {tuple(one.read) for one in everything(house) if one.read}
     for source in (file, "origin:tool"):
         page = house.run(memories.list(source=source, include_archived=True, kinds=["note"]))
@@ -273,7 +273,9 @@ def test_marks_in_a_passage_are_no_marks(house: Any, post: Post) -> None:
 
 
 def test_a_memory_of_another_names_its_author(house: Any) -> None:
-    eve = house.inner.acting_as(Subject(tenant_id=house.tenant, user_id="eve", role="member", key="laptop"))
+    eve = house.inner.as_subject(
+        Subject(tenant_id=house.tenant, user_id="eve", role="member", key="laptop")
+    ).memories
     added = house.run(eve.add("Invoices are written on green paper", user_id=None)).memory
     assert (added.origin, added.written_by) == ("user", ["user:eve", "key:laptop"])
     talk(house, "responses", [], "On which paper are invoices written?")
@@ -281,7 +283,7 @@ def test_a_memory_of_another_names_its_author(house: Any) -> None:
     assert quoted["role"] == "user"
     assert quoted["content"].startswith(prompts.QUOTED)
     assert "- [member eve] Invoices are written on green paper" in quoted["content"]
-    context = house.inner.contexts_as(Subject(tenant_id=house.tenant, user_id="ada", role="member"))
+    context = house.inner.as_subject(Subject(tenant_id=house.tenant, user_id="ada", role="member")).contexts
     made = house.run(context.context("On which paper are invoices written?"))
     (cited,) = (piece.citation for piece in made.pieces if piece.id == added.id)
     assert (cited.origin, cited.author) == ("member", "eve")
@@ -291,32 +293,36 @@ def test_a_fact_has_the_origin_of_its_messages(house: Any) -> None:
     through = Through(origin="import", by=("import:chat.json",))
     subject = Subject(tenant_id=house.tenant, through=through)
     said = [{"content": "I live in Bonn.", "user_id": "ada"}]
-    (observed,) = house.run(house.inner.sessions_as(subject).observe(said, session_id="s"))
+    (observed,) = house.run(house.inner.as_subject(subject).sessions.observe(said, session_id="s"))
     assert observed.message.metadata == {}, "callers do not see the keys"
-    memory = house.run(house.inner.acting_as(house.admin).get(observed.message.id))
+    memory = house.run(house.inner.as_subject(house.admin).memories.get(observed.message.id))
     assert (memory.origin, memory.written_by, memory.metadata) == ("import", ["import:chat.json"], {})
     fact = inherited([house.inner.core.store.by_id(house.tenant, [memory.id])[memory.id].metadata])
     assert fact == through
-    house.run(house.inner.sessions_as(house.admin).update_message("s", memory.id, content="I live in Porto."))
-    changed = house.run(house.inner.acting_as(house.admin).get(memory.id))
+    house.run(
+        house.inner.as_subject(house.admin).sessions.update_message(
+            "s", memory.id, content="I live in Porto."
+        )
+    )
+    changed = house.run(house.inner.as_subject(house.admin).memories.get(memory.id))
     assert (changed.content, changed.origin) == ("I live in Porto.", "import")
 
 
 def test_what_came_from_a_file_is_listed_and_forgotten(house: Any, post: Post) -> None:
     tools = plant(house, post, "document", ATTACKS["write"])
     talk(house, "responses", tools, QUESTION)
-    memories = house.inner.acting_as(house.admin)
+    memories = house.inner.as_subject(house.admin).memories
     ((_, file),) = {tuple(one.read) for one in everything(house) if one.read}
     written = house.run(memories.list(source=file, include_archived=True)).data
     assert sorted(one.kind for one in written) == ["message", "note"], (
         "the answer, and what it was made to write"
     )
-    assert house.run(house.inner.knowing_as(house.admin).files.delete(file)) == 2
+    assert house.run(house.inner.as_subject(house.admin).knowledge.files.delete(file)) == 2
     receipt = house.run(memories.forget(source=file))
     assert (receipt.memories, receipt.counts["messages"]) == (2, 1)
     assert house.run(memories.list(source=file, include_archived=True)).data == []
-    (session,) = house.run(house.inner.sessions_as(house.admin).list()).data
-    log = house.run(house.inner.sessions_as(house.admin).messages(session.id)).data
+    (session,) = house.run(house.inner.as_subject(house.admin).sessions.list()).data
+    log = house.run(house.inner.as_subject(house.admin).sessions.messages(session.id)).data
     assert [one.content for one in log] == [QUESTION]
     assert any(one.id == house.private for one in everything(house))
 
@@ -327,8 +333,8 @@ def test_a_source_selects_who_wrote_and_what_was_read(house: Any, name: str) -> 
     for place, names in (("by", [name]), ("read", [name]), ("by", sorted(others))):
         through = Through(**{place: tuple(names)})
         subject = Subject(tenant_id=house.tenant, through=through)
-        house.run(house.inner.acting_as(subject).add(f"{place} {names[0]}", user_id="ada"))
-    memories = house.inner.acting_as(house.admin)
+        house.run(house.inner.as_subject(subject).memories.add(f"{place} {names[0]}", user_id="ada"))
+    memories = house.inner.as_subject(house.admin).memories
     listed = house.run(memories.list(source=name, order="asc")).data
     assert [one.content for one in listed] == [f"by {name}", f"read {name}"]
     found = house.run(memories.search("by read", source=name, threshold=0.0)).results

@@ -38,12 +38,12 @@ class Chat:
         self.tenant = tenant
         self.core = rc.inner.core
         self.sessions = self.by(None)
-        self.memories = rc.acting_as(Subject(tenant_id=tenant))
+        self.memories = rc.as_subject(Subject(tenant_id=tenant)).memories
 
     def by(self, user: str | None, role: str = "member") -> BlockingSessions:
         """Sessions as a user sees them; as the tenant's admin for nobody."""
         subject = Subject(tenant_id=self.tenant, user_id=user, role="admin" if user is None else role)  # type: ignore[arg-type]
-        return self.rc.sessions_as(subject)
+        return self.rc.as_subject(subject).sessions
 
     def say(
         self, *texts: str, at: float = 0, step: float = 1, channel: str = "c", **fields: Any

@@ -37,7 +37,7 @@ def other(home: Any) -> Iterator[BlockingMemoranda]:
 
 def archived(chat: Any, tmp_path: Path) -> Path:
     path = tmp_path / "all.zip"
-    chat.rc.archives_as(Subject(tenant_id=chat.tenant)).export_to(path)
+    chat.rc.as_subject(Subject(tenant_id=chat.tenant)).archives.export_to(path)
     return path
 
 

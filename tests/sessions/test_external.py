@@ -14,7 +14,7 @@ from memoranda.types import Subject
 @pytest.fixture
 def quiet(chat: Any) -> Any:
     """A tenant in which sessions are not summarized."""
-    chat.rc.switches_as(Subject(tenant_id=chat.tenant)).set(session_summaries=False)
+    chat.rc.as_subject(Subject(tenant_id=chat.tenant)).switches.set(session_summaries=False)
     return chat
 
 

@@ -83,5 +83,5 @@ def test_every_line_with_fields_is_documented() -> None:
 
 def test_subjects_of_other_tenants_are_named(chat: Any, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "memoranda")
-    chat.rc.sessions_as(Subject(tenant_id=chat.tenant)).observe("Hello there, Bo.", channel_id="c")
+    chat.rc.as_subject(Subject(tenant_id=chat.tenant)).sessions.observe("Hello there, Bo.", channel_id="c")
     assert [fields["tenant"] for text, fields in lines(caplog) if text == "session opened"] == [chat.tenant]

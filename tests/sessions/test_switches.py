@@ -23,7 +23,7 @@ FACTS = json.dumps([{"fact": "The user prefers green tea", "confidence": 0.9, "m
 
 def switches(chat: Any, **by: Any) -> Any:
     """The switches of a tenant, as its admin or `by` another role sees them."""
-    return chat.rc.switches_as(Subject(tenant_id=chat.tenant, **by))
+    return chat.rc.as_subject(Subject(tenant_id=chat.tenant, **by)).switches
 
 
 def marks(chat: Any) -> list[int]:
@@ -145,7 +145,7 @@ def test_switching_extraction_off_holds_for_a_queued_job(
     """Two messages wait for the job, and one of them was asked for: only that one is read."""
     rc, tenant = learning, f"off{next(numbers)}"
     admin = Subject(tenant_id=tenant)
-    sessions = rc.sessions_as(admin)
+    sessions = rc.as_subject(admin).sessions
     seen: list[list[str]] = []
     real, take = Extraction._read, Extraction._take
 
@@ -169,5 +169,5 @@ def test_switching_extraction_off_holds_for_a_queued_job(
     done = "SELECT facts_rev = rev FROM sessions WHERE tenant_id = ? AND id = ?"
     until(lambda: all(rc.inner.core.store.db.read(lambda c: c.select(done, [tenant, session]))[0]), "the job")
     assert [text for some in seen for text in some] == [LIKES]
-    facts = rc.acting_as(admin).list(kinds=["fact"]).data
+    facts = rc.as_subject(admin).memories.list(kinds=["fact"]).data
     assert [fact.content for fact in facts] == ["The user prefers green tea"]

@@ -70,7 +70,7 @@ def test_global_never_leaks(placed: BlockingMemories) -> None:
 def test_all_needs_the_admin(placed: BlockingMemories, rc: BlockingMemoranda) -> None:
     assert placed.count(scopes=["all"]) == 16
     for role in ("service", "member", "reader"):
-        other = rc.acting_as(Subject(role=role, user_id=None if role == "service" else "1"))
+        other = rc.as_subject(Subject(role=role, user_id=None if role == "service" else "1")).memories
         verbs = (
             lambda other=other: other.count(scopes=["all"]),
             lambda other=other: other.list(scopes=["global", "all"]),
@@ -168,7 +168,7 @@ def every_verb(memories: BlockingMemories, id_: str) -> Iterator[Any]:
     "subject", [Subject(user_id="ann", role="member"), Subject(user_id="ann", role="service")]
 )
 def test_what_is_anothers_does_not_exist(shared: BlockingMemoranda, subject: Subject) -> None:
-    ann = shared.acting_as(subject)
+    ann = shared.as_subject(subject).memories
     for foreign, unknown in zip(every_verb(ann, "bob-1"), every_verb(ann, "xyz-1"), strict=True):
         with pytest.raises(NotFound) as theirs:
             foreign()
@@ -202,7 +202,7 @@ def test_what_is_anothers_does_not_exist(shared: BlockingMemoranda, subject: Sub
 def test_one_sees_ones_own_rows_and_nobodys(
     shared: BlockingMemoranda, role: Any, scopes: list[str] | None, seen: set[str]
 ) -> None:
-    ann = shared.acting_as(Subject(user_id="ann", role=role))
+    ann = shared.as_subject(Subject(user_id="ann", role=role)).memories
     assert {row.id for row in ann.list(scopes=scopes).data} == seen
     assert ann.count(scopes=scopes) == len(seen)
     for mode in ("dense", "words", "hybrid"):
@@ -214,7 +214,7 @@ def test_one_sees_ones_own_rows_and_nobodys(
 
 
 def test_a_member_writes_as_itself_or_for_nobody(shared: BlockingMemoranda) -> None:
-    ann = shared.acting_as(Subject(user_id="ann", role="member"))
+    ann = shared.as_subject(Subject(user_id="ann", role="member")).memories
     assert ann.add("mine by default").memory.user_id == "ann"
     assert ann.add("for all", user_id=None).memory.user_id is None
     with pytest.raises(Forbidden, match="user_id"):
@@ -229,7 +229,7 @@ def test_a_member_writes_as_itself_or_for_nobody(shared: BlockingMemoranda) -> N
 
 
 def test_a_reader_writes_nothing(shared: BlockingMemoranda) -> None:
-    reader = shared.acting_as(Subject(user_id="ann", role="reader"))
+    reader = shared.as_subject(Subject(user_id="ann", role="reader")).memories
     verbs = [
         lambda: reader.add("x"),
         lambda: reader.add_many(["x"]),
@@ -246,7 +246,7 @@ def test_a_reader_writes_nothing(shared: BlockingMemoranda) -> None:
 
 
 def test_a_service_works_in_the_scopes_it_names(shared: BlockingMemoranda) -> None:
-    service = shared.acting_as(Subject(role="service"))
+    service = shared.as_subject(Subject(role="service")).memories
     assert {row.id for row in service.list().data} == {"nobody-1"}
     assert {row.id for row in service.list(scopes=["user:bob"]).data} == {"bob-1", "bob-2"}
     assert service.add("for bob", user_id="bob").memory.user_id == "bob"
@@ -256,7 +256,7 @@ def test_a_service_works_in_the_scopes_it_names(shared: BlockingMemoranda) -> No
 @pytest.mark.parametrize("role", ["service", "member", "reader"])
 def test_the_house_is_run_by_admins(shared: BlockingMemoranda, role: Any) -> None:
     job = shared.memories.compact()
-    other = shared.acting_as(Subject(user_id="ann", role=role))
+    other = shared.as_subject(Subject(user_id="ann", role=role)).memories
     verbs = [
         other.stats,
         other.reembed,
@@ -275,7 +275,7 @@ def test_the_house_is_run_by_admins(shared: BlockingMemoranda, role: Any) -> Non
 
 
 def test_another_tenants_rows_do_not_exist(rc: BlockingMemoranda) -> None:
-    north, south = (rc.acting_as(Subject(tenant_id=name)) for name in ("north", "south"))
+    north, south = (rc.as_subject(Subject(tenant_id=name)).memories for name in ("north", "south"))
     north.add("the secret recipe", id="same", session_id="s")
     for verb in every_verb(south, "same"):
         with pytest.raises(NotFound):
@@ -337,7 +337,7 @@ def test_two_tenants_with_the_same_ids_live_apart(
 ) -> None:
     """Each of two interleaved tenants behaves as if it were alone."""
     names = [f"tenant-{uuid4()}" for _ in range(4)]
-    tenants = [house.acting_as(Subject(tenant_id=name)) for name in names]
+    tenants = [house.as_subject(Subject(tenant_id=name)).memories for name in names]
     together, alone = tenants[:2], tenants[2:]
     for which, step in steps:
         act(together[which], step)
@@ -463,7 +463,7 @@ def expected(row: dict[str, Any], asked: dict[str, Any], subject: Subject) -> bo
 def fill(house: BlockingMemoranda, rows: list[dict[str, Any]]) -> tuple[str, BlockingMemories]:
     """A new tenant that holds the rows, none archived yet, and its admin."""
     tenant = f"tenant-{uuid4()}"
-    admin = house.acting_as(Subject(tenant_id=tenant))
+    admin = house.as_subject(Subject(tenant_id=tenant)).memories
     batch = [
         {key: value for key, value in row.items() if key != "archived"}
         | {"content": f"pear number{n}", "id": f"row-{n}"}
@@ -494,7 +494,7 @@ def test_every_way_of_asking_finds_the_rows_of_the_model(
         house.inner.core.store.words.compact()
     for question, subject in asked:
         wanted = {f"pear number{n}" for n, row in enumerate(rows) if expected(row, question, subject)}
-        memories = house.acting_as(msgspec.structs.replace(subject, tenant_id=tenant))
+        memories = house.as_subject(msgspec.structs.replace(subject, tenant_id=tenant)).memories
         assert set(contents(memories.list(limit=100, **question).data)) == wanted
         assert set(contents(memories.list(limit=100, order="asc", **question).data)) == wanted
         assert memories.count(**question) == len(wanted)
@@ -515,7 +515,7 @@ def test_forgetting_takes_what_a_question_names_and_nothing_else(
     asked = {key: value for key, value in asked.items() if key not in ("as_of", "include_archived")}
     everything = [{**row, "valid_from": None, "invalid_at": None, "archived": False} for row in rows]
     wanted = {f"pear number{n}" for n, row in enumerate(everything) if expected(row, asked, subject)}
-    memories = house.acting_as(msgspec.structs.replace(subject, tenant_id=tenant))
+    memories = house.as_subject(msgspec.structs.replace(subject, tenant_id=tenant)).memories
     lines = list(memories.export(**asked))
     assert len(lines) == 1 + len(wanted)
     if subject.role == "reader" or not any(asked.values()):

@@ -52,7 +52,7 @@ def test_a_search_has_what_a_reader_of_the_rows_has(rc: BlockingMemoranda) -> No
 @pytest.mark.rows_in("sqlite")
 def test_a_search_does_not_wait_for_the_changes_of_another_tenant(rc: BlockingMemoranda) -> None:
     rc.memories.add("quartz lantern")
-    other = rc.acting_as(Subject(tenant_id="other"))
+    other = rc.as_subject(Subject(tenant_id="other")).memories
     with ThreadPoolExecutor(1) as threads, delayed(rc) as (came, take):
         added = threads.submit(other.add, "quartz lantern")
         assert came.wait(30)

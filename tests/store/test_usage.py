@@ -68,7 +68,7 @@ class Shop:
         return Subject(tenant_id=f"tenant{next(numbers)}")
 
     def ask(self, who: Subject, text: str = "hello", **fields: Any) -> Any:
-        return self.rc.portal.call(self.rc.inner.responding_as(who).create(text, **fields))
+        return self.rc.portal.call(self.rc.inner.as_subject(who).responses.create(text, **fields))
 
     def limit(self, who: Subject, **changes: int | None) -> None:
         self.rc.set_spending(changes, tenant=who.tenant_id)
@@ -112,7 +112,7 @@ def test_the_sums_are_those_that_the_server_counted(shop: Shop, counted: list[tu
 
 def test_a_loop_is_one_operation_of_many_calls_and_what_breaks_off_is_estimated(shop: Shop) -> None:
     who = shop.tenant()
-    shop.rc.acting_as(who).add("the kettle is red")
+    shop.rc.as_subject(who).memories.add("the kettle is red")
     call = {"name": "memory_search", "arguments": {"query": "kettle"}}
     shop.app.play.add({"calls": [call], "usage": {"input": 10, "output": 1}})
     shop.app.play.add({"text": "red", "usage": {"input": 20, "output": 2}})
@@ -167,7 +167,7 @@ def test_a_background_answer_that_breaks_off_is_charged(shop: Shop, turn: dict[s
 
 def test_only_what_the_model_read_is_counted(shop: Shop) -> None:
     who = shop.tenant()
-    memories = shop.rc.acting_as(who)
+    memories = shop.rc.as_subject(who).memories
     memories.add_many(["one two three", "four five"])
     memories.add("one two three")
     assert shop.spent(who, "write") == Cost(operations=3, texts_embedded=2, tokens_embedded=5)
@@ -186,7 +186,7 @@ def test_a_spent_day_is_said_and_quotes_go_on(shop: Shop) -> None:
         shop.ask(who)
     assert 0 < caught.value.seconds <= 86_400
     assert len(shop.app.received) == before
-    shop.rc.acting_as(who).add("The kettle in the kitchen is red.")
+    shop.rc.as_subject(who).memories.add("The kettle in the kitchen is red.")
     quoted = shop.ask(who, "Which colour is the kettle in the kitchen?")
     assert "red" in quoted.output[-1]["content"][0]["text"]
     assert quoted.extensions["answered_by"] == "extractive"
@@ -204,7 +204,8 @@ def test_extraction_has_a_budget_of_its_own_and_replies_go_on(shop: Shop) -> Non
         {"when": "Conversation:", "text": '{"facts": []}', "usage": {"input": 90, "output": 30}}
     )
     shop.app.play.add({"text": "yes", "repeat": True})
-    sessions, facts = shop.rc.sessions_as(who), shop.rc.facts_as(who)
+    workspace = shop.rc.as_subject(who)
+    sessions, facts = workspace.sessions, workspace.facts
     sessions.observe([{"content": "I like tea, and only green tea."}], session_id="one", extraction="lazy")
     facts.extract("one")
     assert shop.spent(who, "facts") == Cost(operations=1, model_calls=1, tokens_in=90, tokens_out=30)
@@ -219,7 +220,7 @@ def test_extraction_has_a_budget_of_its_own_and_replies_go_on(shop: Shop) -> Non
 
 def test_without_embeddings_writes_wait_and_words_answer_until_the_limit_rises(shop: Shop) -> None:
     who = shop.tenant()
-    memories = shop.rc.acting_as(who)
+    memories = shop.rc.as_subject(who).memories
     shop.limit(who, embedded_tokens_per_day=3)
     assert memories.add("a red kettle").embedded
     late = memories.add("a blue lamp by the window")
@@ -229,7 +230,7 @@ def test_without_embeddings_writes_wait_and_words_answer_until_the_limit_rises(s
     assert {"spending", "embedding"} <= set(found.degraded)
     waiting = "SELECT error, attempts FROM jobs WHERE tenant_id = ? AND state = 'queued'"
     read = shop.rc.inner.core.store.db.read
-    job = shop.rc.portal.call(shop.rc.inner.acting_as(who).reembed()).id
+    job = shop.rc.portal.call(shop.rc.inner.as_subject(who).memories.reembed()).id
     hurry = "UPDATE jobs SET run_at = 0 WHERE tenant_id = ? AND id = ? RETURNING 1"
     shop.rc.inner.core.store.db.write(lambda c: c.select(hurry, [who.tenant_id, job])).result()
 
@@ -258,10 +259,10 @@ def test_who_reads_and_who_sets(shop: Shop) -> None:
     inner, call = shop.rc.inner, shop.rc.portal.call
     for wrong in (Subject(tenant_id=who.tenant_id, user_id="u", role="member"), who):
         with pytest.raises(Forbidden):
-            call(inner.costs_as(wrong).usage(tenant="default"))
+            call(inner.as_subject(wrong).costs.usage(tenant="default"))
         with pytest.raises(Forbidden):
-            call(inner.costs_as(wrong).set_limits({"model_calls_per_day": 9}))
-    assert call(inner.costs_as(who).usage()).tenant == who.tenant_id
+            call(inner.as_subject(wrong).costs.set_limits({"model_calls_per_day": 9}))
+    assert call(inner.as_subject(who).costs.usage()).tenant == who.tenant_id
     for changes in ({"cups_per_day": 1}, {"model_calls_per_day": -1}):
         with pytest.raises(InvalidInput, match=next(iter(changes))):
             shop.limit(who, **changes)

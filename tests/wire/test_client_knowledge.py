@@ -204,7 +204,7 @@ def test_an_upload_into_a_store_is_whole_or_not_there(local: Any) -> None:
     for fields in ({"attributes": {"a": [1]}}, {"chunking": Chunking(size=0)}, {"purpose": "odd"}):
         with pytest.raises(errors.InvalidInput):
             knowledge.stores.upload(store.id, b"text", "a.txt", **fields)
-    reader = local.knowing_as(Subject(role="reader"))
+    reader = local.as_subject(Subject(role="reader")).knowledge
     with pytest.raises(errors.Forbidden):
         reader.stores.upload(store.id, b"text", "a.txt")
     knowledge.admin.set_quotas({"max_files_per_store": 0})

@@ -12,12 +12,11 @@ from typing import Any
 from msgspec.structs import replace
 from typing_extensions import Unpack
 
-from memoranda.app.archive.archives import Archives
 from memoranda.app.auto_embedder import AutoEmbedder
-from memoranda.app.backfills import Backfills, Missing
+from memoranda.app.backfills import Missing
 from memoranda.app.backfills import begin as begin_backfills
 from memoranda.app.bootstrap import Wired, wire
-from memoranda.app.costs import Costs, UsageReport
+from memoranda.app.costs import UsageReport
 from memoranda.app.evals.evaluation import (
     DEFAULTS,
     Evaluation,
@@ -42,33 +41,27 @@ from memoranda.app.history_report import HistoryImported, Stored
 from memoranda.app.import_trial import Trial
 from memoranda.app.maintenance import Upkeep
 from memoranda.app.migration import Moves
+from memoranda.app.workspace import Workspace
 from memoranda.concurrency.threads import Threads
 from memoranda.config import load
 from memoranda.config.sections import Config
-from memoranda.contexts.contexts import Contexts
 from memoranda.contexts.values import Context, ContextFields, ContextQuery
-from memoranda.document_qa.asking import UploadAsk
 from memoranda.document_qa.beginning import begin as begin_asking
 from memoranda.errors import MemorandaError
 from memoranda.facts import begin as begin_facts
-from memoranda.facts.facts import Facts
 from memoranda.facts.maintenance import Clock as FactsClock
-from memoranda.knowledge import Knowledge, Librarian
+from memoranda.knowledge import Librarian
 from memoranda.knowledge.erasing import Erasing as FileErasing
 from memoranda.memories.memories import Memories
-from memoranda.memory_stores import MemoryStores
 from memoranda.memory_stores import begin as begin_memory_stores
 from memoranda.providers.embeddings.base import Embedder
-from memoranda.responses.conversations import Conversations
 from memoranda.responses.engine import Engine
 from memoranda.responses.erasing import Erasing as AgentErasing
 from memoranda.responses.history import History
-from memoranda.responses.profiles import Agents, configured_profiles
-from memoranda.responses.responses import Responses
+from memoranda.responses.profiles import configured_profiles
 from memoranda.sessions.beginning import SessionServices
 from memoranda.sessions.beginning import begin as begin_sessions
 from memoranda.sessions.sessions import Sessions
-from memoranda.sessions.switches import Switches
 from memoranda.sessions.values import Around, NewMessage, Observed
 from memoranda.store.core import Core
 from memoranda.store.covering import AUTO
@@ -76,13 +69,11 @@ from memoranda.store.workers import Workers
 from memoranda.types import Job, Subject, Through
 
 
-class Memoranda:
+class Memoranda(Workspace):
     """Memory and knowledge in one folder, or wherever the configuration says, and agents that use both.
 
-    `memories`, `sessions`, `facts`, `knowledge`, `responses`, `conversations`, `agents`, `upload_ask`, `switches`,
-    `memory_stores`, `archives` act for the admin of tenant `default`; `acting_as`, `sessions_as`, `facts_as`,
-    `knowing_as`, `responding_as`, `conversing_as`, `agents_as`, `asking_as`, `switches_as`, `memory_stores_as`,
-    `archives_as` and `contexts_as` give the same for another subject.
+    `memories`, `sessions`, `facts` and the other features act for the admin of tenant `default`; `as_subject` gives the
+    same features for another subject.
     """
 
     def __init__(
@@ -97,23 +88,9 @@ class Memoranda:
         facts_clock: FactsClock,
         workers: Workers,
     ) -> None:
+        super().__init__(wired.core, Subject(), engine)
         self.config = config
-        self.core = core = wired.core
-        self.subject = Subject(time_zone=config.sessions.time_zone)
-        self.memories = Memories(core, self.subject)
-        self.knowledge = Knowledge(core, self.subject)
-        self.engine = engine
-        self.responses = Responses(engine, self.subject)
-        self.conversations = Conversations(core, self.subject)
-        self.agents = engine.agents(self.subject)
-        self.costs = Costs(core, self.subject)
         self._lock = wired.lock
-        self.sessions = Sessions(core, self.subject)
-        self.switches = Switches(core, self.subject)
-        self.memory_stores = MemoryStores(core, self.subject)
-        self.facts = Facts(core, self.subject)
-        self.upload_ask = UploadAsk(core, self.subject)
-        self.archives = Archives(core, self.subject)
         self._session_services = session_services
         self._facts_clock = facts_clock
         self.auto: AutoEmbedder | None = None
@@ -183,50 +160,9 @@ class Memoranda:
             upkeep.also(product.auto.watch())
         return product
 
-    def _placed(self, subject: Subject) -> Subject:
-        """Return a subject in the configured time zone, if it names none."""
-        zone = self.core.config.sessions.time_zone
-        return subject if zone is None or subject.time_zone is not None else replace(subject, time_zone=zone)
-
-    def acting_as(self, subject: Subject) -> Memories:
-        """Return the memories as another subject sees them; nothing is copied or opened."""
-        return Memories(self.core, self._placed(subject))
-
-    def knowing_as(self, subject: Subject) -> Knowledge:
-        """Return the files and vector stores as another subject sees them."""
-        return Knowledge(self.core, subject)
-
-    def responding_as(self, subject: Subject) -> Responses:
-        """Return the responses as another subject sees them."""
-        return Responses(self.engine, self._placed(subject))
-
-    def conversing_as(self, subject: Subject) -> Conversations:
-        """Return the conversations as another subject sees them."""
-        return Conversations(self.core, subject)
-
-    def sessions_as(self, subject: Subject) -> Sessions:
-        """Return the sessions and their messages as another subject sees them."""
-        return Sessions(self.core, self._placed(subject))
-
-    def memory_stores_as(self, subject: Subject) -> MemoryStores:
-        """Return the memory stores as another subject sees them."""
-        return MemoryStores(self.core, subject)
-
-    def switches_as(self, subject: Subject) -> Switches:
-        """Return the switches of its tenant and channels, as another subject may read and set them."""
-        return Switches(self.core, subject)
-
-    def facts_as(self, subject: Subject) -> Facts:
-        """Return the facts as another subject sees them."""
-        return Facts(self.core, self._placed(subject))
-
-    def asking_as(self, subject: Subject) -> UploadAsk:
-        """Return documents, and questions to them, as another subject sees them."""
-        return UploadAsk(self.core, self._placed(subject))
-
-    def archives_as(self, subject: Subject) -> Archives:
-        """Return the archives of another subject's tenant."""
-        return Archives(self.core, subject)
+    def as_subject(self, subject: Subject) -> Workspace:
+        """Return the features as another subject sees them."""
+        return Workspace(self.core, subject, self.engine)
 
     async def observe(
         self,
@@ -272,8 +208,8 @@ class Memoranda:
             include_forgotten=include_forgotten,
         )
         work = importing(source, options, on_progress)
-        subject = _importer(self.subject, source)
-        memories, sessions = self.acting_as(subject), self.sessions_as(subject)
+        importer = self.as_subject(_importer(self.subject, source))
+        memories, sessions = importer.memories, importer.sessions
         trial = Trial(self.core, memories, sessions)
         step = await self.core.threads.run(advance, work, None)
         while not isinstance(step, HistoryImported):
@@ -289,27 +225,15 @@ class Memoranda:
             step = await self.core.threads.run(advance, work, reply)
         return step
 
-    def agents_as(self, subject: Subject) -> Agents:
-        """Return the agent profiles as another subject sees them."""
-        return self.engine.agents(subject)
-
-    def costs_as(self, subject: Subject) -> Costs:
-        """Return the spending as another subject sees it."""
-        return Costs(self.core, subject)
-
     async def usage(
         self, *, since: date | None = None, until: date | None = None, tenant: str | None = None
     ) -> UsageReport:
         """Return the spending by day and purpose, see `Costs.usage`."""
         return await self.costs.usage(since=since, until=until, tenant=tenant)
 
-    def contexts_as(self, subject: Subject) -> Contexts:
-        """Return the contexts of another subject: prompts from what it may see."""
-        return Contexts(self.core, self._placed(subject))
-
     async def context(self, query: str | ContextQuery, **fields: Unpack[ContextFields]) -> Context:
         """Return a prompt for a question, see `Contexts.context`."""
-        return await self.contexts_as(self.subject).context(query, **fields)
+        return await self.contexts.context(query, **fields)
 
     async def evaluate(
         self,
@@ -334,20 +258,15 @@ class Memoranda:
         """
         return await evaluate(self.core, self.subject, questions, configurations, limit)
 
-    def backfills_as(self, subject: Subject) -> Backfills:
-        """Return the backfills that another subject may start."""
-        return Backfills(self.core, subject)
-
     async def missing(self) -> Missing:
         """Return how much backfills would make, see `Backfills.missing`."""
-        return await self.backfills_as(self.subject).missing()
+        return await self.backfills.missing()
 
     async def backfill(
         self, what: str, *, everything: bool = False, rows_per_second: float | None = None
     ) -> Job:
         """Start a backfill: `embeddings`, `summaries` or `query_logs`, see `Backfills`."""
-        backfills = self.backfills_as(self.subject)
-        return await backfills.start(what, everything=everything, rows_per_second=rows_per_second)
+        return await self.backfills.start(what, everything=everything, rows_per_second=rows_per_second)
 
     def announce(self, url: str) -> None:
         """Publish the address of the server to other processes that want this folder."""

@@ -16,7 +16,7 @@ from memoranda.memories.memories import Memories
 
 Product: TypeAlias = BlockingMemoranda | BlockingMemories | Memoranda | Memories | Client
 """The argument of every adapter: `memoranda.open(...)`, `await Memoranda.open(...)`, `Client(url)`, or the memories of
-one subject (`acting_as`)."""
+one subject (`as_subject(...).memories`)."""
 
 
 def memories_of(product: Product) -> BlockingMemories:

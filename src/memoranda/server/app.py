@@ -79,7 +79,7 @@ class Answers:
             subject = await self._subject(route, request)
             with self.bodies.body() as buffered:
                 began = time.perf_counter()
-                memories = self.memoranda.acting_as(subject)
+                memories = self.memoranda.as_subject(subject).memories
                 call = await self._read(route, request, memories, buffered)
                 read = time.perf_counter()
                 async with self._turn(route):

@@ -57,7 +57,7 @@ async def export(call: Call[None, ArchiveQuery]) -> Response:
     _must_have_key(call.memories.subject)
     with tempfile.TemporaryDirectory(prefix="memoranda-archive-") as folder:
         path = Path(folder, "archive.zip")
-        archive = await memoranda.archives_as(call.memories.subject).export_to(
+        archive = await memoranda.as_subject(call.memories.subject).archives.export_to(
             path, vectors=call.query.vectors
         )
         file = path.open("rb")  # it stays readable when its name is gone
@@ -111,7 +111,7 @@ async def restore(call: Call[None, None]) -> ArchiveRestored:
             patience=memoranda.config.server.request_timeout,
         )
         fields = fields_of(filled.fields, ArchiveFields)
-        report = await memoranda.archives_as(call.memories.subject).import_from(
+        report = await memoranda.as_subject(call.memories.subject).archives.import_from(
             path,
             scope=fields.scope,
             user_id=fields.user_id,

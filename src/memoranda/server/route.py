@@ -52,57 +52,57 @@ class Call(msgspec.Struct, Generic[B, Q], frozen=True):
     @property
     def knowledge(self) -> Knowledge:
         """Files and vector stores, for the caller."""
-        return self.state.memoranda.knowing_as(self.memories.subject)
+        return self.state.memoranda.as_subject(self.memories.subject).knowledge
 
     @property
     def responses(self) -> Responses:
         """Responses, for the caller."""
-        return self.state.memoranda.responding_as(self.memories.subject)
+        return self.state.memoranda.as_subject(self.memories.subject).responses
 
     @property
     def conversations(self) -> Conversations:
         """Conversations, for the caller."""
-        return self.state.memoranda.conversing_as(self.memories.subject)
+        return self.state.memoranda.as_subject(self.memories.subject).conversations
 
     @property
     def costs(self) -> Costs:
         """Spending, for the caller."""
-        return self.state.memoranda.costs_as(self.memories.subject)
+        return self.state.memoranda.as_subject(self.memories.subject).costs
 
     @property
     def contexts(self) -> Contexts:
         """Contexts from memories and documents, for the caller."""
-        return self.state.memoranda.contexts_as(self.memories.subject)
+        return self.state.memoranda.as_subject(self.memories.subject).contexts
 
     @property
     def facts(self) -> Facts:
         """Facts and their versions, for the caller."""
-        return self.state.memoranda.facts_as(self.memories.subject)
+        return self.state.memoranda.as_subject(self.memories.subject).facts
 
     @property
     def upload_ask(self) -> UploadAsk:
         """Documents, and questions to them, for the caller."""
-        return self.state.memoranda.asking_as(self.memories.subject)
+        return self.state.memoranda.as_subject(self.memories.subject).upload_ask
 
     @property
     def sessions(self) -> Sessions:
         """Sessions and their messages, for the caller."""
-        return self.state.memoranda.sessions_as(self.memories.subject)
+        return self.state.memoranda.as_subject(self.memories.subject).sessions
 
     @property
     def memory_stores(self) -> MemoryStores:
         """Memory stores, for the caller."""
-        return self.state.memoranda.memory_stores_as(self.memories.subject)
+        return self.state.memoranda.as_subject(self.memories.subject).memory_stores
 
     @property
     def switches(self) -> Switches:
         """Switches of the tenant and of its channels, for the caller."""
-        return self.state.memoranda.switches_as(self.memories.subject)
+        return self.state.memoranda.as_subject(self.memories.subject).switches
 
     @property
     def agents(self) -> Agents:
         """Agent profiles, for the caller."""
-        return self.state.memoranda.agents_as(self.memories.subject)
+        return self.state.memoranda.as_subject(self.memories.subject).agents
 
 
 class Form(msgspec.Struct, frozen=True):

@@ -56,7 +56,7 @@ class Sockets:
             return
         state.tenant = subject.tenant_id
         await send({"type": "websocket.accept"})
-        responses = self.state.memoranda.responding_as(subject)
+        responses = self.state.memoranda.as_subject(subject).responses
         model = self.state.memoranda.engine.model.name
         await Connection(responses, self.state.live, send, model).serve(receive)
 

@@ -147,7 +147,7 @@ def test_lists_of_knowledge_are_read_in_order(tmp_path: Path, monkeypatch: pytes
             return rc.portal.call(work)
 
         for subject in (Subject(), Subject(user_id="ann", role="member")):
-            knowledge = rc.inner.knowing_as(subject)
+            knowledge = rc.inner.as_subject(subject).knowledge
             stores = [run(knowledge.stores.create()).id for _ in range(2)]
             files = [run(knowledge.files.upload(b"x", "a.txt")).id for _ in range(2)]
             run(knowledge.stores.attach(stores[0], files))

@@ -129,10 +129,10 @@ def test_the_previous_turn_is_embedded_beside_many_rows_with_the_words(idle: Any
 
 
 def test_nothing_of_others_comes_with_pending_rows(idle: Any) -> None:
-    mine, theirs = (idle.sessions_as(Subject(user_id=user, role="member")) for user in ("ada", "bob"))
+    mine, theirs = (idle.as_subject(Subject(user_id=user, role="member")).sessions for user in ("ada", "bob"))
     (own,) = mine.observe([{"content": "Biscuit is mine"}], channel_id="c")
     theirs.observe([{"content": "Biscuit is theirs"}], channel_id="c")
-    seen = idle.acting_as(Subject(user_id="ada", role="member")).search("Biscuit", limit=10)
+    seen = idle.as_subject(Subject(user_id="ada", role="member")).memories.search("Biscuit", limit=10)
     assert [hit.memory.id for hit in seen.results] == [own.message.id]
     assert seen.degraded == []
 

@@ -146,11 +146,11 @@ def test_nobody_elses_words_have_a_say(rc: BlockingMemoranda) -> None:
         return added.get("around", 0.0), added.get("answers", 0.0)
 
     seen = around(rc.memories)
-    alone = around(rc.acting_as(Subject(user_id="ben", role="member")))
+    alone = around(rc.as_subject(Subject(user_id="ben", role="member")).memories)
     assert alone[0] == 0 < seen[0]
     assert alone[1] == 0 < seen[1]
     assert around(rc.memories, filters={"who": "ben"}) == pytest.approx(alone)
-    other = rc.acting_as(Subject(tenant_id="other"))
+    other = rc.as_subject(Subject(tenant_id="other")).memories
     other.add(
         "Yes, on the jetty.", kind="message", session_id="s", metadata={"speaker": "Ben"}, occurred_at=DAY
     )

@@ -390,7 +390,7 @@ def test_a_configured_scope_never_breaks_a_search_without_one(home: Any, scope: 
         opened.memories.add("the kettle is blue")
         found = {
             subject.user_id: [
-                hit.memory.content for hit in opened.acting_as(subject).search("kettle").results
+                hit.memory.content for hit in opened.as_subject(subject).memories.search("kettle").results
             ]
             for subject in (Subject(), Subject(user_id="ada", role="member"))
         }
@@ -398,7 +398,7 @@ def test_a_configured_scope_never_breaks_a_search_without_one(home: Any, scope: 
         assert set(found[None]) == ({everybodys} if scope == "global" else {own, everybodys})
         expected = {"global": {everybodys}, "user": {own}}
         assert set(found["ada"]) == expected.get(scope, {own, everybodys})
-        assert opened.contexts_as(Subject(user_id="ada", role="member")).context("kettle").text
+        assert opened.as_subject(Subject(user_id="ada", role="member")).contexts.context("kettle").text
 
 
 # --- numbers -------------------------------------------------------------------------------------------

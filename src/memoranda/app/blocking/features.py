@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from memoranda.app.archive.archives import Archives
+from memoranda.app.backfills import Backfills
 from memoranda.app.blocking.calls import blocking_feature
+from memoranda.app.costs import Costs
 from memoranda.contexts.contexts import Contexts
 from memoranda.facts.facts import Facts
 from memoranda.memories.memories import Memories
@@ -10,7 +13,10 @@ from memoranda.responses.profiles import Agents
 from memoranda.sessions.sessions import Sessions
 
 BlockingAgents = blocking_feature(Agents)
+BlockingArchives = blocking_feature(Archives)
+BlockingBackfills = blocking_feature(Backfills)
 BlockingContexts = blocking_feature(Contexts)
+BlockingCosts = blocking_feature(Costs)
 BlockingFacts = blocking_feature(Facts)
 BlockingMemories = blocking_feature(Memories)
 BlockingSessions = blocking_feature(Sessions)

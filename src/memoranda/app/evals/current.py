@@ -129,17 +129,17 @@ async def measure(
 
 
 async def _measured(product: Memoranda, case: Case, budget: int) -> CurrentQuality:
-    subject = msgspec.structs.replace(product.subject, tenant_id=case.name)
-    kept = await product.sessions_as(subject).observe(case.messages, channel_id=CHANNEL)
+    workspace = product.as_subject(msgspec.structs.replace(product.subject, tenant_id=case.name))
+    kept = await workspace.sessions.observe(case.messages, channel_id=CHANNEL)
     for session in dict.fromkeys(message.message.session_id for message in kept):
-        await product.facts_as(subject).extract(session)
+        await workspace.facts.extract(session)
     await embed_pending(product.core, case.name)
-    facts = (await product.acting_as(subject).list(kinds=["fact"], limit=MOST)).data
+    facts = (await workspace.memories.list(kinds=["fact"], limit=MOST)).data
     scopes = [f"channel:{CHANNEL}"]
     answers = []
     for asked in case.questions:
-        found = await product.acting_as(subject).search(asked.ask, scopes=scopes, limit=1)
-        context = await product.contexts_as(subject).context(asked.ask, scopes=scopes, budget=budget)
+        found = await workspace.memories.search(asked.ask, scopes=scopes, limit=1)
+        context = await workspace.contexts.context(asked.ask, scopes=scopes, budget=budget)
         text = context.text.removesuffix(asked.ask)
         lines = text.casefold().splitlines()
         first = bool(found.results) and asked.now.casefold() in found.results[0].memory.content.casefold()

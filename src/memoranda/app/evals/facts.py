@@ -145,10 +145,10 @@ async def measure(path: Path, cases: Sequence[Case], progress: Progress) -> Fact
 
 
 async def _extracted(product: Memoranda, case: Case, name: str) -> None:
-    subject = msgspec.structs.replace(product.subject, tenant_id=name)
-    await product.sessions_as(subject).observe(case.messages, session_id=name, channel_id="room")
-    await product.facts_as(subject).extract(name)
-    case.found = (await product.acting_as(subject).list(kinds=["fact"], limit=MOST)).data
+    workspace = product.as_subject(msgspec.structs.replace(product.subject, tenant_id=name))
+    await workspace.sessions.observe(case.messages, session_id=name, channel_id="room")
+    await workspace.facts.extract(name)
+    case.found = (await workspace.memories.list(kinds=["fact"], limit=MOST)).data
 
 
 def report(name: str, found_by: str, cases: Sequence[Case]) -> FactReport:

@@ -130,7 +130,7 @@ async def measure(
 async def _answers(product: Memoranda, language: Language) -> tuple[list[_Answer], list[_Answer]]:
     """Return the answers to the questions about what was said, and to those about what was not."""
     subject = msgspec.structs.replace(product.subject, user_id=language.language, role="member")
-    memories = product.acting_as(subject)
+    memories = product.as_subject(subject).memories
     pairs = [line.split(_BETWEEN) for line in language.said]
     added = await memories.add_many([NewMemory(content=text) for text, _ in pairs])
 
