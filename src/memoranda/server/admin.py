@@ -13,7 +13,7 @@ from memoranda.server.route import Call, Route
 
 
 async def tenants(call: Call[None, wire.TenantsQuery]) -> wire.TenantPage:
-    page = await call.knowledge.admin.tenants(limit=call.query.limit, after=call.query.after)
+    page = await call.workspace.knowledge.admin.tenants(limit=call.query.limit, after=call.query.after)
     return wire.TenantPage(
         data=[as_wire(tenant, wire.TenantObject) for tenant in page.data],
         first_id=page.first_id,
@@ -24,16 +24,16 @@ async def tenants(call: Call[None, wire.TenantsQuery]) -> wire.TenantPage:
 
 async def quotas(call: Call[None, wire.TenantQuery]) -> wire.QuotasObject:
     tenant = call.query.tenant
-    return _quotas(call, await call.knowledge.admin.quotas(tenant), tenant)
+    return _quotas(call, await call.workspace.knowledge.admin.quotas(tenant), tenant)
 
 
 async def set_quotas(call: Call[wire.QuotasBody, wire.TenantQuery]) -> wire.QuotasObject:
     changes, tenant = changes_for(call.body, call.query.tenant)
-    return _quotas(call, await call.knowledge.admin.set_quotas(changes, tenant=tenant), tenant)
+    return _quotas(call, await call.workspace.knowledge.admin.set_quotas(changes, tenant=tenant), tenant)
 
 
 async def usage(call: Call[None, wire.TenantQuery]) -> wire.UsageObject:
-    counts = await call.knowledge.admin.usage(call.query.tenant)
+    counts = await call.workspace.knowledge.admin.usage(call.query.tenant)
     return wire.UsageObject(tenant=_tenant(call, call.query.tenant), **msgspec.structs.asdict(counts))
 
 
@@ -42,7 +42,7 @@ def _quotas(call: Call[Any, wire.TenantQuery], limits: Quotas, tenant: str | Non
 
 
 def _tenant(call: Call[Any, wire.TenantQuery], tenant: str | None) -> str:
-    return tenant or call.memories.subject.tenant_id
+    return tenant or call.workspace.subject.tenant_id
 
 
 AT = "/v1/admin"

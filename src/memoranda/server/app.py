@@ -21,6 +21,7 @@ from starlette.routing import WebSocketRoute
 from starlette.types import Receive, Scope, Send
 
 from memoranda.app.memoranda import Memoranda
+from memoranda.app.workspace import Workspace
 from memoranda.mcp.place import PATH as MCP
 from memoranda.server.auth import Guard
 from memoranda.server.console import Console
@@ -79,8 +80,8 @@ class Answers:
             subject = await self._subject(route, request)
             with self.bodies.body() as buffered:
                 began = time.perf_counter()
-                memories = self.memoranda.as_subject(subject).memories
-                call = await self._read(route, request, memories, buffered)
+                workspace = self.memoranda.as_subject(subject)
+                call = await self._read(route, request, workspace, buffered)
                 read = time.perf_counter()
                 async with self._turn(route):
                     result = await self._in_time(route, call)
@@ -109,13 +110,15 @@ class Answers:
         """A turn in the line; long requests mostly wait for others, and those for monitoring never wait."""
         return nullcontext() if route.long or route.needs == "open" else self._line.turn()
 
-    async def _read(self, route: Route, request: Request, memories: Any, buffered: Body) -> Call[Any, Any]:
+    async def _read(
+        self, route: Route, request: Request, workspace: Workspace, buffered: Body
+    ) -> Call[Any, Any]:
         body = await self._body(route, request, buffered)
         query = None if route.query is None else from_query(request.query_params, route.query)
         if route.api.name:
             names = ignored_parameters(request.query_params, route.query)
             self.state.telemetry.ignored(route.api.name, names)
-        return Call(self.state, memories, body, query, request.path_params, request)
+        return Call(self.state, workspace, body, query, request.path_params, request)
 
     async def _body(self, route: Route, request: Request, buffered: Body) -> Any:
         """The body as the route declares it; None without a body, or if the handler reads a form itself."""

@@ -53,13 +53,10 @@ class ArchiveRestored(HistoryImported, kw_only=True, tag_field="object", tag="ar
 
 async def export(call: Call[None, ArchiveQuery]) -> Response:
     """The archive is complete before its first byte is sent, so that what goes wrong is an error."""
-    memoranda = call.state.memoranda
-    _must_have_key(call.memories.subject)
+    _must_have_key(call.workspace.subject)
     with tempfile.TemporaryDirectory(prefix="memoranda-archive-") as folder:
         path = Path(folder, "archive.zip")
-        archive = await memoranda.as_subject(call.memories.subject).archives.export_to(
-            path, vectors=call.query.vectors
-        )
+        archive = await call.workspace.archives.export_to(path, vectors=call.query.vectors)
         file = path.open("rb")  # it stays readable when its name is gone
     headers = {
         "content-length": str(archive.bytes),
@@ -88,7 +85,7 @@ async def _pieces(call: Call[None, ArchiveQuery], file: IO[bytes]) -> AsyncItera
 
 async def restore(call: Call[None, None]) -> ArchiveRestored:
     memoranda = call.state.memoranda
-    _must_have_key(call.memories.subject)
+    _must_have_key(call.workspace.subject)
     threads = memoranda.core.threads
     with tempfile.TemporaryDirectory(prefix="memoranda-archive-") as folder:
         path = Path(folder, "archive.zip")
@@ -111,7 +108,7 @@ async def restore(call: Call[None, None]) -> ArchiveRestored:
             patience=memoranda.config.server.request_timeout,
         )
         fields = fields_of(filled.fields, ArchiveFields)
-        report = await memoranda.as_subject(call.memories.subject).archives.import_from(
+        report = await call.workspace.archives.import_from(
             path,
             scope=fields.scope,
             user_id=fields.user_id,

@@ -20,7 +20,7 @@ class BackfillBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 async def start(call: Call[BackfillBody, None]) -> Job:
     body = call.body
-    return await call.state.memoranda.as_subject(call.memories.subject).backfills.start(
+    return await call.workspace.backfills.start(
         body.what, everything=body.everything, rows_per_second=body.rows_per_second
     )
 
@@ -30,7 +30,7 @@ class MissingObject(Missing, kw_only=True, tag_field="object", tag="backfills"):
 
 
 async def missing(call: Call[None, None]) -> MissingObject:
-    counts = await call.state.memoranda.as_subject(call.memories.subject).backfills.missing()
+    counts = await call.workspace.backfills.missing()
     return MissingObject(**msgspec.structs.asdict(counts))
 
 

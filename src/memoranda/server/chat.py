@@ -21,9 +21,9 @@ async def create(call: Call[wire.ChatBody, None]) -> wire.ChatCompletion | Event
     live = call.state.live
     named = call.request.headers.get(SESSION)
     session = None if named is None else name_in(named, SESSION)
-    wanted = asked(call.body, call.memories.subject, session, not call.state.memoranda.config.keys)
+    wanted = asked(call.body, call.workspace.subject, session, not call.state.memoranda.config.keys)
     try:
-        run = await call.responses.start(wanted.request, wanted.exchange)
+        run = await call.workspace.responses.start(wanted.request, wanted.exchange)
     except InvalidInput as exc:
         raise wanted.renamed(exc) from exc
     if call.body.stream:

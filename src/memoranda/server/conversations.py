@@ -29,30 +29,30 @@ def _page(listed: Listed[Item]) -> wire.ConversationItemPage:
 
 async def create(call: Call[wire.ConversationBody, None]) -> wire.ConversationObject:
     body = call.body
-    return _shown(await call.conversations.create(body.items, metadata=body.metadata))
+    return _shown(await call.workspace.conversations.create(body.items, metadata=body.metadata))
 
 
 async def get(call: Call[None, None]) -> wire.ConversationObject:
-    return _shown(await call.conversations.get(call.id))
+    return _shown(await call.workspace.conversations.get(call.id))
 
 
 async def update(call: Call[wire.ConversationChangeBody, None]) -> wire.ConversationObject:
-    return _shown(await call.conversations.update(call.id, metadata=call.body.metadata))
+    return _shown(await call.workspace.conversations.update(call.id, metadata=call.body.metadata))
 
 
 async def delete(call: Call[None, None]) -> wire.DeletedConversation:
-    await call.conversations.delete(call.id)
+    await call.workspace.conversations.delete(call.id)
     return wire.DeletedConversation(id=call.id)
 
 
 async def add_items(call: Call[wire.ItemsBody, wire.IncludeQuery]) -> wire.ConversationItemPage:
     include = call.query.include or ()
-    return _page(await call.conversations.add_items(call.id, call.body.items, include=include))
+    return _page(await call.workspace.conversations.add_items(call.id, call.body.items, include=include))
 
 
 async def items(call: Call[None, wire.ConversationItemsQuery]) -> wire.ConversationItemPage:
     query = call.query
-    listed = await call.conversations.items(
+    listed = await call.workspace.conversations.items(
         call.id, limit=query.limit, after=query.after, order=query.order, include=query.include or ()
     )
     return _page(listed)
@@ -61,12 +61,14 @@ async def items(call: Call[None, wire.ConversationItemsQuery]) -> wire.Conversat
 async def get_item(call: Call[None, wire.IncludeQuery]) -> Item:
     ids = call.parameters
     include = call.query.include or ()
-    return await call.conversations.get_item(ids["conversation_id"], ids["item_id"], include=include)
+    return await call.workspace.conversations.get_item(
+        ids["conversation_id"], ids["item_id"], include=include
+    )
 
 
 async def delete_item(call: Call[None, None]) -> wire.ConversationObject:
     ids = call.parameters
-    return _shown(await call.conversations.delete_item(ids["conversation_id"], ids["item_id"]))
+    return _shown(await call.workspace.conversations.delete_item(ids["conversation_id"], ids["item_id"]))
 
 
 AT = "/v1/conversations"

@@ -23,7 +23,7 @@ def routes(
     operations: Sequence[Operation],
     observed: Mapping[Callable[..., Any], Observed] = NONE,
 ) -> tuple[Route, ...]:
-    """Return a route for each operation of a feature, which is an attribute of `Call`."""
+    """Return a route for each operation of a feature, which is an attribute of the workspace."""
     return tuple(
         _route(feature, operation, observed.get(operation.method, _unobserved)) for operation in operations
     )
@@ -35,7 +35,7 @@ def _route(feature: str, operation: Operation, observed: Observed) -> Route:
             **operation.in_path(call.parameters),
             **arguments(call.query if operation.in_query else call.body),
         }
-        result = await observed(call, operation.method(getattr(call, feature), **given))
+        result = await observed(call, operation.method(getattr(call.workspace, feature), **given))
         return result if operation.shows is None else operation.shows.of(result, given)
 
     return Route(

@@ -122,7 +122,7 @@ class Retrieval(msgspec.Struct, kw_only=True):
 
 async def retrieve(call: Call[RetrievalBody, None]) -> Retrieval:
     body = call.body
-    store = await store_named(call.knowledge, body.knowledge_id)
+    store = await store_named(call.workspace.knowledge, body.knowledge_id)
     setting = body.retrieval_setting
     query = PassageQuery(
         queries=[body.query],
@@ -130,7 +130,7 @@ async def retrieve(call: Call[RetrievalBody, None]) -> Retrieval:
         threshold=setting.score_threshold,
         filters=None if body.metadata_condition is None else filters_of(body.metadata_condition),
     )
-    answer = await call.knowledge.stores.search([store], query)
+    answer = await call.workspace.knowledge.stores.search([store], query)
     call.state.telemetry.searched(len(answer.data), answer.query_time, answer.degraded)
     return Retrieval(records=[_record(passage) for passage in answer.data])
 

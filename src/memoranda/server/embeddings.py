@@ -26,7 +26,7 @@ async def create(call: Call[wire.EmbeddingsBody, None]) -> wire.EmbeddingList:
         )
     texts = await call.state.memoranda.core.threads.run(_texts, body.input)
     try:
-        embedded = await call.memories.embed(texts, body.input_type)
+        embedded = await call.workspace.memories.embed(texts, body.input_type)
     except InvalidInput as exc:
         says = str(exc).removeprefix(f"{exc.field}: ")
         raise InvalidInput(exc.field.replace("texts", "input", 1), says) from exc

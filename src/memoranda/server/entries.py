@@ -123,7 +123,7 @@ class EntryAnswer(msgspec.Struct, kw_only=True):
 
 async def create(call: Call[EntriesBody, None]) -> EntryList:
     with call.state.telemetry.upserting(), in_batch("entries", len(call.body.entries), fields=FIELDS):
-        outcomes = await call.memories.add_many([memory_of(entry) for entry in call.body.entries])
+        outcomes = await call.workspace.memories.add_many([memory_of(entry) for entry in call.body.entries])
     call.state.telemetry.added(outcomes)
     return EntryList(entries=[entry_of(outcome.memory) for outcome in outcomes])
 
@@ -138,7 +138,7 @@ async def search(call: Call[EntrySearchBody, None]) -> EntryAnswer:
         filters=body.filters or None,
         highlights=True,
     )
-    result = await call.memories.search(query)
+    result = await call.workspace.memories.search(query)
     call.state.telemetry.searched(len(result.results), result.query_time, result.degraded)
     return EntryAnswer(
         results=[_hit(hit) for hit in result.results],

@@ -46,7 +46,7 @@ class EvaluationObject(Evaluation, kw_only=True, tag_field="object", tag="evalua
 
 
 async def create(call: Call[EvaluationBody, None]) -> EvaluationObject:
-    body, subject, product = call.body, call.memories.subject, call.state.memoranda
+    body, subject, product = call.body, call.workspace.subject, call.state.memoranda
     async with call.state.evaluating:
         if body.set is None:
             evaluation = await evaluate(

@@ -12,16 +12,16 @@ from memoranda.server.store_files import shown_page
 
 async def create(call: Call[wire.FileBatchBody, wire.WaitQuery]) -> wire.FileBatchObject:
     files, store_id = parsers.new_files(call.body), call.parameters["store_id"]
-    batch = await call.knowledge.stores.create_batch(store_id, files, wait=call.query.wait)
+    batch = await call.workspace.knowledge.stores.create_batch(store_id, files, wait=call.query.wait)
     return serializers.batch(batch)
 
 
 async def get(call: Call[None, None]) -> Response:
-    return serializers.polled_batch(await call.knowledge.stores.batch(*_ids(call)))
+    return serializers.polled_batch(await call.workspace.knowledge.stores.batch(*_ids(call)))
 
 
 async def cancel(call: Call[None, None]) -> wire.FileBatchObject:
-    return serializers.batch(await call.knowledge.stores.cancel_batch(*_ids(call)))
+    return serializers.batch(await call.workspace.knowledge.stores.cancel_batch(*_ids(call)))
 
 
 async def files(call: Call[None, wire.StoreFilesQuery]) -> wire.StoreFilePage:

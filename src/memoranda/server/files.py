@@ -22,7 +22,7 @@ async def create(call: Call[None, None]) -> wire.FileObject:
 
 async def page(call: Call[None, wire.FilesQuery]) -> wire.FilePage:
     query = call.query
-    listed = await call.knowledge.files.list(
+    listed = await call.workspace.knowledge.files.list(
         limit=query.limit, after=query.after, order=query.order, purpose=query.purpose
     )
     data = [serializers.stored_file(file) for file in listed.data]
@@ -32,20 +32,22 @@ async def page(call: Call[None, wire.FilesQuery]) -> wire.FilePage:
 
 
 async def get(call: Call[None, None]) -> wire.FileObject:
-    return serializers.stored_file(await call.knowledge.files.get(call.id))
+    return serializers.stored_file(await call.workspace.knowledge.files.get(call.id))
 
 
 async def content(call: Call[None, None]) -> Response:
     """The bytes, streamed; for HEAD only what they are."""
     if call.request.method == "HEAD":
-        return Response(headers=_headers(await call.knowledge.files.get(call.id)), media_type=BINARY)
-    file, pieces = await call.knowledge.files.content(call.id)
+        return Response(
+            headers=_headers(await call.workspace.knowledge.files.get(call.id)), media_type=BINARY
+        )
+    file, pieces = await call.workspace.knowledge.files.content(call.id)
     return StreamingResponse(pieces, headers=_headers(file), media_type=BINARY)
 
 
 async def image(call: Call[None, PageQuery]) -> Response:
     query = call.query
-    drawn = await call.knowledge.files.page_image(
+    drawn = await call.workspace.knowledge.files.page_image(
         call.id, query.page, width=query.width, highlight=query.highlight, find=query.find
     )
     headers = {f"memoranda-{name}": str(getattr(drawn, name)) for name in ("page", "pages", "marked")}
@@ -61,7 +63,7 @@ def _headers(file: StoredFile) -> dict[str, str]:
 
 
 async def delete(call: Call[None, None]) -> wire.DeletedFile:
-    derived = await call.knowledge.files.delete(call.id)
+    derived = await call.workspace.knowledge.files.delete(call.id)
     return wire.DeletedFile(id=call.id, derived=derived)
 
 

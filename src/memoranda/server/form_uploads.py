@@ -57,7 +57,7 @@ async def arrived(call: Call[Any, Any], form: Form) -> AsyncIterator[Arrived]:
         Refused: the body is not a form, or does not arrive.
         QuotaExceeded: the file is larger than one may be.
     """
-    files = call.knowledge.files
+    files = call.workspace.knowledge.files
 
     async def take(part: FilePart) -> Arrived:
         await files.expect(announced(call.request.headers) - BESIDE)
@@ -100,7 +100,7 @@ def _decoded(name: str, value: Any) -> Any:
 
 async def arrived_part(call: Call[Any, Any], form: Form) -> UploadPart:
     """The part of an upload that a form holds. Errors as `arrived`."""
-    uploads = call.knowledge.uploads
+    uploads = call.workspace.knowledge.uploads
 
     async def take(part: FilePart) -> UploadPart:
         stored: UploadPart = await uploads.add_part(call.id, part.pieces)

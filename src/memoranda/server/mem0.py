@@ -56,7 +56,7 @@ def selection(call: Call[Any, Any], asked: wire.Entities, **more: Any) -> dict[s
     chosen: dict[str, Any] = {"kinds": KINDS, **more}
     if conditions:
         chosen["filters"] = {"type": "and", "filters": conditions}
-    subject = call.memories.subject
+    subject = call.workspace.subject
     scopes = ["all"] if subject.role == "admin" else sorted(scopes_in({"AND": parts}) or ())
     if scopes:
         chosen["scopes"] = scopes
@@ -87,7 +87,7 @@ async def add(call: Call[wire.Mem0AddBody, None]) -> wire.Mem0Added:
 
 
 async def get(call: Call[None, None]) -> wire.Mem0Memory:
-    return shown(await call.memories.get(call.id))
+    return shown(await call.workspace.memories.get(call.id))
 
 
 async def update(call: Call[wire.Mem0UpdateBody, None]) -> wire.Mem0Memory:
@@ -106,28 +106,28 @@ async def _update(call: Call[Any, None], id_: str, asked: wire.Mem0UpdateBody) -
         day = fields["expiration_date"]
         changes["invalid_at"] = None if day is None else expiry_of(day)
     if "metadata" in fields:
-        private = kept_metadata(await call.memories.get(id_))
+        private = kept_metadata(await call.workspace.memories.get(id_))
         changes["metadata"] = {**own_metadata(fields["metadata"]), **private}
     if not changes:
         raise InvalidInput("text", "is required, or metadata, timestamp or expiration_date")
     with call.state.telemetry.upserting():
-        memory = await call.memories.update(id_, **changes)
+        memory = await call.workspace.memories.update(id_, **changes)
     call.state.telemetry.wrote("updated", 1)
     return memory
 
 
 async def delete(call: Call[None, None]) -> wire.Mem0Said:
-    await call.memories.delete(call.id)
+    await call.workspace.memories.delete(call.id)
     return wire.Mem0Said(message="Memory deleted successfully!")
 
 
 async def history(call: Call[None, None]) -> list[wire.Mem0Version]:
-    return steps((await call.facts.history(call.id)).data)
+    return steps((await call.workspace.facts.history(call.id)).data)
 
 
 async def update_batch(call: Call[wire.Mem0BatchUpdateBody, None]) -> wire.Mem0Said:
     for change in call.body.memories:
-        await call.memories.get(change.memory_id)
+        await call.workspace.memories.get(change.memory_id)
     for change in call.body.memories:
         await _update(call, change.memory_id, change)
     return wire.Mem0Said(message=f"Successfully updated {len(call.body.memories)} memories")
@@ -136,9 +136,9 @@ async def update_batch(call: Call[wire.Mem0BatchUpdateBody, None]) -> wire.Mem0S
 async def delete_batch(call: Call[wire.Mem0BatchDeleteBody, None]) -> wire.Mem0Said:
     ids = list(dict.fromkeys(entry.memory_id for entry in call.body.memories))
     for id_ in ids:
-        await call.memories.get(id_)
+        await call.workspace.memories.get(id_)
     for id_ in ids:
-        await call.memories.delete(id_)
+        await call.workspace.memories.delete(id_)
     return wire.Mem0Said(message=f"Successfully deleted {len(ids)} memories")
 
 
@@ -161,7 +161,7 @@ async def _paged(call: Call[Any, Any], body: wire.Mem0ListBody, query: wire.Mem0
     size = query.page_size or body.page_size or PAGE_SIZE
     dates = {"since": body.start_date, "until": body.end_date}
     chosen = selection(call, body, **{name: at for name, at in dates.items() if at is not None})
-    count = await call.memories.count(**chosen)
+    count = await call.workspace.memories.count(**chosen)
     memories = await _page(call, chosen, number, size) if (number - 1) * size < count else []
 
     def at(other: int) -> str:
@@ -179,11 +179,11 @@ async def _page(call: Call[Any, Any], chosen: dict[str, Any], number: int, size:
     """The memories on a page. Lists have cursors here, so the pages before it are read, too."""
     after: str | None = None
     for _ in range(number - 1):
-        listed = await call.memories.list(limit=size, after=after, **chosen)
+        listed = await call.workspace.memories.list(limit=size, after=after, **chosen)
         if not listed.has_more:
             return []
         after = listed.last_id
-    return (await call.memories.list(limit=size, after=after, **chosen)).data
+    return (await call.workspace.memories.list(limit=size, after=after, **chosen)).data
 
 
 async def search(call: Call[wire.Mem0SearchBody, None]) -> wire.Mem0Results:
@@ -196,7 +196,7 @@ async def search(call: Call[wire.Mem0SearchBody, None]) -> wire.Mem0Results:
         rerank={None: None, True: "auto", False: "off"}[body.rerank],
         **selection(call, body),
     )
-    result = await call.memories.search(query)
+    result = await call.workspace.memories.search(query)
     call.state.telemetry.searched(len(result.results), result.query_time, result.degraded)
     return wire.Mem0Results(results=[shown(hit.memory, hit.score, body.fields) for hit in result.results])
 
@@ -208,7 +208,7 @@ async def earlier_search(call: Call[wire.Mem0SearchBody, None]) -> Found:
 
 
 async def home_list(call: Call[None, wire.Mem0HomeQuery]) -> wire.Mem0Results:
-    listed = await call.memories.list(limit=call.query.limit, **selection(call, call.query))
+    listed = await call.workspace.memories.list(limit=call.query.limit, **selection(call, call.query))
     return wire.Mem0Results(results=[shown(memory) for memory in listed.data])
 
 
@@ -221,7 +221,7 @@ def _everything(call: Call[Any, Any]) -> dict[str, Any]:
     Raises:
         InvalidInput: a service key names no user.
     """
-    subject = call.memories.subject
+    subject = call.workspace.subject
     if subject.role == "service" and subject.user_id is None:
         says = "is required: a service key lists the entities and events of one user, an admin key lists all"
         raise InvalidInput(ACT_FOR, says)
@@ -233,7 +233,7 @@ async def entities(call: Call[None, None]) -> wire.Mem0Entities:
     counts: Counter[tuple[str, str]] = Counter()
     after: str | None = None
     while True:
-        listed = await call.memories.list(limit=STEP, after=after, kinds=KINDS, **scopes)
+        listed = await call.workspace.memories.list(limit=STEP, after=after, kinds=KINDS, **scopes)
         counts.update(entity for memory in listed.data for entity in _entities_of(memory))
         if not listed.has_more:
             break
@@ -265,7 +265,7 @@ async def _forget(call: Call[Any, Any], named: dict[str, str]) -> None:
     (entity, name) = next(iter(named.items()))
     if len(named) == 1 and entity not in PLACED and name != "*":
         chosen = {"scopes": sorted(scopes_in(named) or ()), "kinds": SAID}
-    await call.memories.forget(**chosen)
+    await call.workspace.memories.forget(**chosen)
 
 
 async def delete_user(call: Call[None, None]) -> wire.Mem0Said:
@@ -290,7 +290,7 @@ async def _delete_entity(call: Call[None, None], entity: str) -> wire.Mem0Said:
 
 
 async def ping(call: Call[None, None]) -> wire.Mem0Pong:
-    tenant = call.memories.subject.tenant_id
+    tenant = call.workspace.subject.tenant_id
     return wire.Mem0Pong(org_id=tenant, project_id=tenant)
 
 

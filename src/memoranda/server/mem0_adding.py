@@ -86,7 +86,7 @@ async def _store_verbatim(call: Call[wire.Mem0AddBody, None], entities: dict[str
         for message in body.messages
     ]
     with call.state.telemetry.upserting(), in_batch("messages", len(new), BESIDE):
-        outcomes = await call.memories.add_many(new)
+        outcomes = await call.workspace.memories.add_many(new)
     call.state.telemetry.added(outcomes)
     events = [event(outcome.memory, "ADD" if outcome.created else "NONE") for outcome in outcomes]
     first = next((outcome for outcome in outcomes if outcome.created), outcomes[0])
@@ -116,14 +116,14 @@ async def _learned(call: Call[wire.Mem0AddBody, None], entities: dict[str, str])
     run = entities.get("run_id")
     channel = None if run is not None else _channel(entities)
     with call.state.telemetry.upserting(), in_batch("messages", len(messages), BESIDE):
-        observed = await call.sessions.observe(
+        observed = await call.workspace.sessions.observe(
             messages, session_id=run, channel_id=channel, extraction=True, **_place(entities)
         )
     created = [outcome.message for outcome in observed if outcome.created]
     call.state.telemetry.wrote("created", len(created))
     call.state.telemetry.wrote("present", len(observed) - len(created))
     for session in dict.fromkeys(message.session_id for message in created):
-        await call.facts.extract(session)
+        await call.workspace.facts.extract(session)
     facts, new = await facts_of(call, created)
     for fact in new:
         await _mark(call, fact, marks, bounds.tags)
@@ -133,7 +133,7 @@ async def _learned(call: Call[wire.Mem0AddBody, None], entities: dict[str, str])
 
 async def facts_of(call: Call[Any, Any], messages: Sequence[Message]) -> tuple[LearnedFacts, list[Memory]]:
     """What was learned from messages that were stored together, and the facts of it that are new since."""
-    facts = await call.facts.learned_from([message.id for message in messages])
+    facts = await call.workspace.facts.learned_from([message.id for message in messages])
     began = min((message.created_at for message in messages), default=None)
     return facts, [fact for fact in facts.facts if began is not None and fact.created_at >= began]
 
@@ -167,4 +167,4 @@ async def _mark(call: Call[Any, None], fact: Memory, marks: dict[str, Any], most
         own = [tag for tag in fact.tags if tag not in sent]
         changes["tags"] = [*own[: most_tags - len(sent)], *sent]
     if changes:
-        await call.memories.update(fact.id, **changes)
+        await call.workspace.memories.update(fact.id, **changes)

@@ -24,7 +24,7 @@ async def request_of(call: Call[Any, Any], id_: str) -> wire.Mem0Request:
     try:
         return await _of_messages(call, id_)
     except NotFound:
-        memory = await call.memories.get(id_)
+        memory = await call.workspace.memories.get(id_)
         if memory.kind != "note":
             raise
         return await _of_notes(call, memory)
@@ -33,7 +33,7 @@ async def request_of(call: Call[Any, Any], id_: str) -> wire.Mem0Request:
 async def latest(call: Call[Any, Any], scopes: dict[str, Any]) -> list[wire.Mem0Request]:
     """The requests that stored the latest messages and texts, newest first. Messages too short for a search count with
     those that were stored beside them."""
-    listed = await call.memories.list(limit=PAGE, kinds=["message", "note"], **scopes)
+    listed = await call.workspace.memories.list(limit=PAGE, kinds=["message", "note"], **scopes)
     firsts = {(row.created_at, row.kind, row.session_id, row.user_id): row.id for row in listed.data}
     requests = []
     for id_ in firsts.values():
@@ -43,7 +43,7 @@ async def latest(call: Call[Any, Any], scopes: dict[str, Any]) -> list[wire.Mem0
 
 
 async def _of_messages(call: Call[Any, Any], id_: str) -> wire.Mem0Request:
-    reading = await call.facts.reading(id_)
+    reading = await call.workspace.facts.reading(id_)
     facts, new = await facts_of(call, reading.messages)
     status: Any = "SUCCEEDED" if not reading.pending else "FAILED" if reading.failure else "PENDING"
     began = reading.messages[0].created_at
@@ -63,7 +63,7 @@ async def _of_notes(call: Call[Any, Any], first: Memory) -> wire.Mem0Request:
     scope = next((f"{place}:{id_}" for place, id_ in named if id_ is not None), "global")
     notes, after = [first], first.id
     while True:
-        listed = await call.memories.list(
+        listed = await call.workspace.memories.list(
             limit=PAGE, after=after, order="asc", kinds=["note"], scopes=[scope]
         )
         same = [note for note in listed.data if note.created_at == first.created_at]

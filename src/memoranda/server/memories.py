@@ -77,9 +77,9 @@ def _in_element(field: str, fields: Mapping[str, str]) -> str:
 
 async def stats(call: Call[None, wire.StatsQuery]) -> wire.MemoryStats | wire.ScopeStats:
     if scopes := named_scopes(None, call.query.scope, call.query.scope_id):
-        return as_wire(await call.memories.stats(scope=scopes[0]), wire.ScopeStats)
-    counts = as_wire(await call.memories.stats(), wire.MemoryStats)
-    if not is_operator(call.memories.subject):
+        return as_wire(await call.workspace.memories.stats(scope=scopes[0]), wire.ScopeStats)
+    counts = as_wire(await call.workspace.memories.stats(), wire.MemoryStats)
+    if not is_operator(call.workspace.subject):
         counts.jobs = counts.database = counts.index = counts.words = None  # they include other tenants
     return counts
 
@@ -87,7 +87,7 @@ async def stats(call: Call[None, wire.StatsQuery]) -> wire.MemoryStats | wire.Sc
 async def export(call: Call[wire.ExportBody | None, wire.ExportBody | None]) -> Response:
     """The stream begins once its first line is there, so that what is wrong is still an error."""
     asked = call.body or call.query or wire.ExportBody()
-    lines = call.memories.export(**asked.arguments())
+    lines = call.workspace.memories.export(**asked.arguments())
     return StreamingResponse(_pieces(await anext(lines), lines), media_type=JSONL)
 
 
@@ -107,7 +107,7 @@ async def _pieces(first: bytes, lines: AsyncIterator[bytes]) -> AsyncIterator[by
 async def import_(call: Call[bytes, wire.ImportQuery]) -> wire.ImportedMemories:
     telemetry = call.state.telemetry
     with telemetry.upserting():
-        done = await call.memories.import_from(
+        done = await call.workspace.memories.import_from(
             call.body.splitlines(), scope=call.query.scope, include_forgotten=call.query.include_forgotten
         )
     telemetry.wrote("created", done.created)

@@ -20,12 +20,12 @@ from memoranda.server.route import Api, Call, Route
 
 
 async def create(call: Call[NewStore, wire.BetaQuery]) -> MemoryStore:
-    return await call.memory_stores.create(call.body)
+    return await call.workspace.memory_stores.create(call.body)
 
 
 async def page(call: Call[None, wire.StoresQuery]) -> wire.MemoryStorePage:
     query = call.query
-    found = await call.memory_stores.list(
+    found = await call.workspace.memory_stores.list(
         limit=query.limit, page=query.page, include_archived=query.include_archived, since=query.since,
         until=query.until,
     )  # fmt: skip
@@ -33,19 +33,19 @@ async def page(call: Call[None, wire.StoresQuery]) -> wire.MemoryStorePage:
 
 
 async def get(call: Call[None, wire.BetaQuery]) -> MemoryStore:
-    return await call.memory_stores.get(call.id)
+    return await call.workspace.memory_stores.get(call.id)
 
 
 async def update(call: Call[StoreChange, wire.BetaQuery]) -> MemoryStore:
-    return await call.memory_stores.update(call.id, call.body)
+    return await call.workspace.memory_stores.update(call.id, call.body)
 
 
 async def archive(call: Call[None, wire.BetaQuery]) -> MemoryStore:
-    return await call.memory_stores.archive(call.id)
+    return await call.workspace.memory_stores.archive(call.id)
 
 
 async def delete(call: Call[None, wire.BetaQuery]) -> wire.DeletedMemoryStore:
-    await call.memory_stores.delete(call.id)
+    await call.workspace.memory_stores.delete(call.id)
     return wire.DeletedMemoryStore(id=call.id)
 
 
@@ -53,7 +53,7 @@ async def delete(call: Call[None, wire.BetaQuery]) -> wire.DeletedMemoryStore:
 
 
 def _memories(call: Call[Any, Any]) -> StoreMemories:
-    return call.memory_stores.memories(call.parameters["memory_store_id"])
+    return call.workspace.memory_stores.memories(call.parameters["memory_store_id"])
 
 
 async def create_memory(call: Call[NewStoreMemory, wire.ViewQuery]) -> StoreMemory:
@@ -88,14 +88,14 @@ async def delete_memory(call: Call[None, wire.DeletionQuery]) -> wire.DeletedSto
 
 
 def _versions(call: Call[Any, Any]) -> MemoryVersions:
-    return call.memory_stores.versions(call.parameters["memory_store_id"])
+    return call.workspace.memory_stores.versions(call.parameters["memory_store_id"])
 
 
 async def version_page(call: Call[None, wire.VersionsQuery]) -> wire.MemoryVersionPage:
     query = call.query
     versions = _versions(call)
     if query.session_id or query.api_key_id or query.service_account_id:
-        await call.memory_stores.get(versions.store_id)
+        await call.workspace.memory_stores.get(versions.store_id)
         return wire.MemoryVersionPage(data=[], next_page=None)
     found = await versions.list(
         memory_id=query.memory_id, operation=query.operation, since=query.since, until=query.until, limit=query.limit,

@@ -22,7 +22,7 @@ from memoranda.store.paging import Listed
 
 async def create(call: Call[wire.ResponseBody, None]) -> Response | EventStream:
     body, live = call.body, call.state.live
-    run = await call.responses.start(body)
+    run = await call.workspace.responses.start(body)
     if body.background:
         return await _followed(call, run.response.id, -1) if body.stream else run.shown()
     if body.stream:
@@ -76,14 +76,16 @@ def _said(run: Run) -> Response:
 async def get(call: Call[None, wire.ResponseQuery]) -> Response | EventStream:
     query = call.query
     if not query.stream:
-        return await call.responses.get(call.id, query.include or ())
+        return await call.workspace.responses.get(call.id, query.include or ())
     after = -1 if query.starting_after is None else query.starting_after
     return await _followed(call, call.id, after, query.include or ())
 
 
 async def _followed(call: Call[Any, Any], id_: str, after: int, include: Sequence[str] = ()) -> EventStream:
     """The events of a response; a disconnecting follower does not stop a background response."""
-    return EventStream(await call.responses.events(id_, after, include), call.state.live, keepalive(call))
+    return EventStream(
+        await call.workspace.responses.events(id_, after, include), call.state.live, keepalive(call)
+    )
 
 
 def keepalive(call: Call[Any, Any]) -> float:
@@ -93,7 +95,7 @@ def keepalive(call: Call[Any, Any]) -> float:
 
 async def page(call: Call[None, wire.ResponsesQuery]) -> wire.ResponsePage:
     query = call.query
-    listed = await call.responses.list(
+    listed = await call.workspace.responses.list(
         limit=query.limit, after=query.after, before=query.before, order=query.order, status=query.status
     )
     return wire.ResponsePage(
@@ -105,18 +107,18 @@ async def page(call: Call[None, wire.ResponsesQuery]) -> wire.ResponsePage:
 
 
 async def delete(call: Call[None, None]) -> wire.DeletedResponse:
-    await call.responses.delete(call.id)
+    await call.workspace.responses.delete(call.id)
     return wire.DeletedResponse(id=call.id)
 
 
 async def cancel(call: Call[None, None]) -> Response:
-    return await call.responses.cancel(call.id)
+    return await call.workspace.responses.cancel(call.id)
 
 
 async def input_items(call: Call[None, wire.InputItemsQuery]) -> wire.ItemPage:
     query = call.query
     return item_page(
-        await call.responses.input_items(
+        await call.workspace.responses.input_items(
             call.id, limit=query.limit, after=query.after, order=query.order, include=query.include or ()
         )
     )
@@ -133,11 +135,11 @@ def item_page(listed: Listed[Item]) -> wire.ItemPage:
 
 
 async def input_tokens(call: Call[wire.InputTokensBody, None]) -> wire.InputTokens:
-    return wire.InputTokens(input_tokens=await call.responses.input_tokens(call.body))
+    return wire.InputTokens(input_tokens=await call.workspace.responses.input_tokens(call.body))
 
 
 async def compact(call: Call[wire.CompactBody, None]) -> wire.CompactionObject:
-    compaction = await call.responses.compact(call.body)
+    compaction = await call.workspace.responses.compact(call.body)
     return wire.CompactionObject(
         id=compaction.id, created_at=compaction.created_at, output=compaction.output, usage=compaction.usage
     )

@@ -8,20 +8,9 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from starlette.requests import Request
 
-from memoranda.app.costs import Costs
-from memoranda.contexts.contexts import Contexts
-from memoranda.document_qa.asking import UploadAsk
-from memoranda.facts.facts import Facts
-from memoranda.knowledge import Knowledge
-from memoranda.memories.memories import Memories
-from memoranda.memory_stores import MemoryStores
-from memoranda.responses.conversations import Conversations
-from memoranda.responses.profiles import Agents
-from memoranda.responses.responses import Responses
+from memoranda.app.workspace import Workspace
 from memoranda.server.errors import JSON, ErrorEnvelope, Failure, plain
 from memoranda.server.state import ServerState
-from memoranda.sessions.sessions import Sessions
-from memoranda.sessions.switches import Switches
 from memoranda.store.operations import PARAMETER, Need
 
 B = TypeVar("B")
@@ -34,11 +23,11 @@ MULTIPART = "multipart/form-data"
 
 
 class Call(msgspec.Struct, Generic[B, Q], frozen=True):
-    """One parsed request: the caller (`memories` and `knowledge` act for it), the body, the query string, and the
-    `parameters` in the path. `request` is for handlers that read the body themselves."""
+    """One parsed request: the features for its caller (`workspace`), the body, the query string, and the `parameters`
+    in the path. `request` is for handlers that read the body themselves."""
 
     state: ServerState
-    memories: Memories
+    workspace: Workspace
     body: B
     query: Q
     parameters: dict[str, str]
@@ -48,61 +37,6 @@ class Call(msgspec.Struct, Generic[B, Q], frozen=True):
     def id(self) -> str:
         """The path's only parameter."""
         return next(iter(self.parameters.values()), "")
-
-    @property
-    def knowledge(self) -> Knowledge:
-        """Files and vector stores, for the caller."""
-        return self.state.memoranda.as_subject(self.memories.subject).knowledge
-
-    @property
-    def responses(self) -> Responses:
-        """Responses, for the caller."""
-        return self.state.memoranda.as_subject(self.memories.subject).responses
-
-    @property
-    def conversations(self) -> Conversations:
-        """Conversations, for the caller."""
-        return self.state.memoranda.as_subject(self.memories.subject).conversations
-
-    @property
-    def costs(self) -> Costs:
-        """Spending, for the caller."""
-        return self.state.memoranda.as_subject(self.memories.subject).costs
-
-    @property
-    def contexts(self) -> Contexts:
-        """Contexts from memories and documents, for the caller."""
-        return self.state.memoranda.as_subject(self.memories.subject).contexts
-
-    @property
-    def facts(self) -> Facts:
-        """Facts and their versions, for the caller."""
-        return self.state.memoranda.as_subject(self.memories.subject).facts
-
-    @property
-    def upload_ask(self) -> UploadAsk:
-        """Documents, and questions to them, for the caller."""
-        return self.state.memoranda.as_subject(self.memories.subject).upload_ask
-
-    @property
-    def sessions(self) -> Sessions:
-        """Sessions and their messages, for the caller."""
-        return self.state.memoranda.as_subject(self.memories.subject).sessions
-
-    @property
-    def memory_stores(self) -> MemoryStores:
-        """Memory stores, for the caller."""
-        return self.state.memoranda.as_subject(self.memories.subject).memory_stores
-
-    @property
-    def switches(self) -> Switches:
-        """Switches of the tenant and of its channels, for the caller."""
-        return self.state.memoranda.as_subject(self.memories.subject).switches
-
-    @property
-    def agents(self) -> Agents:
-        """Agent profiles, for the caller."""
-        return self.state.memoranda.as_subject(self.memories.subject).agents
 
 
 class Form(msgspec.Struct, frozen=True):

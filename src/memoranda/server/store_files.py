@@ -15,7 +15,7 @@ from memoranda.server.route import Call, Form, Route
 
 async def attach(call: Call[wire.AttachBody | None, wire.WaitQuery]) -> wire.StoreFileObject:
     """An uploaded file by its id, or a file in the body: uploaded and added in one step, or neither."""
-    store_id, stores = call.parameters["store_id"], call.knowledge.stores
+    store_id, stores = call.parameters["store_id"], call.workspace.knowledge.stores
     if call.body is not None:
         (file,) = await stores.attach(store_id, [parsers.new_file(call.body)], wait=call.query.wait)
         return serializers.store_file(file)
@@ -44,7 +44,7 @@ async def shown_page(
 ) -> wire.StoreFilePage:
     """A page of the files in a store, or of those that came in one batch."""
     query = call.query
-    listed = await call.knowledge.stores.files(
+    listed = await call.workspace.knowledge.stores.files(
         store_id,
         limit=query.limit,
         after=query.after,
@@ -60,22 +60,24 @@ async def shown_page(
 
 
 async def get(call: Call[None, None]) -> Response:
-    return serializers.polled_file(await call.knowledge.stores.file(*_ids(call)))
+    return serializers.polled_file(await call.workspace.knowledge.stores.file(*_ids(call)))
 
 
 async def update(call: Call[wire.AttributesBody, None]) -> wire.StoreFileObject:
-    file = await call.knowledge.stores.set_attributes(*_ids(call), call.body.attributes or {})
+    file = await call.workspace.knowledge.stores.set_attributes(*_ids(call), call.body.attributes or {})
     return serializers.store_file(file)
 
 
 async def content(call: Call[None, None]) -> wire.ContentPage:
-    text = await call.knowledge.stores.text(*_ids(call))
+    text = await call.workspace.knowledge.stores.text(*_ids(call))
     return wire.ContentPage(data=[wire.TextContent(text=text)])
 
 
 async def chunks(call: Call[None, wire.ChunksQuery]) -> wire.ChunkPage:
     query, (store_id, file_id) = call.query, _ids(call)
-    listed = await call.knowledge.stores.chunks(store_id, file_id, limit=query.limit, after=query.after)
+    listed = await call.workspace.knowledge.stores.chunks(
+        store_id, file_id, limit=query.limit, after=query.after
+    )
     return wire.ChunkPage(
         data=[as_wire(chunk, wire.ChunkObject) for chunk in listed.data],
         first_id=listed.first_id or "",
@@ -86,7 +88,7 @@ async def chunks(call: Call[None, wire.ChunksQuery]) -> wire.ChunkPage:
 
 async def detach(call: Call[None, None]) -> wire.DetachedFile:
     store_id, file_id = _ids(call)
-    await call.knowledge.stores.detach(store_id, file_id)
+    await call.workspace.knowledge.stores.detach(store_id, file_id)
     return wire.DetachedFile(id=file_id)
 
 

@@ -9,20 +9,20 @@ from memoranda.server.wire_tenants import TenantQuery
 
 
 async def of_tenant(call: Call[None, TenantQuery]) -> wire.SwitchesObject:
-    return as_wire(await call.switches.get(tenant=call.query.tenant), wire.SwitchesObject)
+    return as_wire(await call.workspace.switches.get(tenant=call.query.tenant), wire.SwitchesObject)
 
 
 async def set_of_tenant(call: Call[wire.SwitchesBody, TenantQuery]) -> wire.SwitchesObject:
     changes, tenant = changes_for(call.body, call.query.tenant)
-    return as_wire(await call.switches.set(tenant=tenant, **changes), wire.SwitchesObject)
+    return as_wire(await call.workspace.switches.set(tenant=tenant, **changes), wire.SwitchesObject)
 
 
 async def of_channel(call: Call[None, None]) -> wire.SwitchesObject:
-    return as_wire(await call.switches.get(call.id), wire.SwitchesObject)
+    return as_wire(await call.workspace.switches.get(call.id), wire.SwitchesObject)
 
 
 async def set_of_channel(call: Call[wire.ChannelSwitchesBody, None]) -> wire.SwitchesObject:
-    return as_wire(await call.switches.set(call.id, **given(call.body)), wire.SwitchesObject)
+    return as_wire(await call.workspace.switches.set(call.id, **given(call.body)), wire.SwitchesObject)
 
 
 TENANT, CHANNEL = "/v1/admin/switches", "/v1/channels/{channel_id}/switches"

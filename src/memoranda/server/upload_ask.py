@@ -17,7 +17,7 @@ P = TypeVar("P")
 
 
 def _asking(call: Call[Any, Any], user_id: str | None) -> UploadAsk:
-    return call.upload_ask.acting_for(user_id)
+    return call.workspace.upload_ask.acting_for(user_id)
 
 
 def _page(type_: Callable[..., P], listed: Listed[Any]) -> P:
@@ -174,7 +174,7 @@ def _memory(memory: Memory) -> own.AskMemory:
 
 
 async def derive(call: Call[own.DeriveBody, None]) -> Job:
-    return await call.upload_ask.derive(rows_per_second=call.body.rows_per_second)
+    return await call.workspace.upload_ask.derive(rows_per_second=call.body.rows_per_second)
 
 
 FORM = Form("file", own.DocumentFields)

@@ -10,7 +10,7 @@ from memoranda.server.route import Call, Form, Route
 
 async def create(call: Call[wire.UploadBody, None]) -> wire.UploadObject:
     body = call.body
-    upload = await call.knowledge.uploads.create(
+    upload = await call.workspace.knowledge.uploads.create(
         filename=body.filename,
         bytes=body.bytes,
         purpose=body.purpose,
@@ -21,7 +21,7 @@ async def create(call: Call[wire.UploadBody, None]) -> wire.UploadObject:
 
 
 async def get(call: Call[None, None]) -> wire.UploadObject:
-    return serializers.upload(await call.knowledge.uploads.get(call.id))
+    return serializers.upload(await call.workspace.knowledge.uploads.get(call.id))
 
 
 async def add_part(call: Call[None, None]) -> wire.PartObject:
@@ -30,11 +30,13 @@ async def add_part(call: Call[None, None]) -> wire.PartObject:
 
 async def complete(call: Call[wire.CompleteBody, None]) -> wire.UploadObject:
     body = call.body
-    return serializers.upload(await call.knowledge.uploads.complete(call.id, body.part_ids, body.md5))
+    return serializers.upload(
+        await call.workspace.knowledge.uploads.complete(call.id, body.part_ids, body.md5)
+    )
 
 
 async def cancel(call: Call[None, None]) -> wire.UploadObject:
-    return serializers.upload(await call.knowledge.uploads.cancel(call.id))
+    return serializers.upload(await call.workspace.knowledge.uploads.cancel(call.id))
 
 
 PART = Form("data", wire.NoFields)

@@ -50,22 +50,22 @@ class SpendingObject(msgspec.Struct, kw_only=True, tag_field="object", tag="spen
 
 async def usage(call: Call[None, UsageQuery]) -> UsageReportObject:
     asked = call.query
-    report = await call.costs.usage(since=asked.since, until=asked.until, tenant=asked.tenant)
+    report = await call.workspace.costs.usage(since=asked.since, until=asked.until, tenant=asked.tenant)
     return UsageReportObject(**msgspec.structs.asdict(report))
 
 
 async def spending(call: Call[None, TenantQuery]) -> SpendingObject:
     tenant = call.query.tenant
-    return _spending(call, await call.costs.limits(tenant), tenant)
+    return _spending(call, await call.workspace.costs.limits(tenant), tenant)
 
 
 async def set_spending(call: Call[SpendingBody, TenantQuery]) -> SpendingObject:
     changes, tenant = changes_for(call.body, call.query.tenant)
-    return _spending(call, await call.costs.set_limits(changes, tenant), tenant)
+    return _spending(call, await call.workspace.costs.set_limits(changes, tenant), tenant)
 
 
 def _spending(call: Call[Any, TenantQuery], limits: Spending, tenant: str | None) -> SpendingObject:
-    whose = tenant or call.memories.subject.tenant_id
+    whose = tenant or call.workspace.subject.tenant_id
     return SpendingObject(tenant=whose, **msgspec.structs.asdict(limits))
 
 

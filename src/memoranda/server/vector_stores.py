@@ -18,7 +18,7 @@ from memoranda.server.wire_passages import (
 
 async def create(call: Call[wire.StoreBody, None]) -> wire.StoreObject:
     body = call.body
-    store = await call.knowledge.stores.create(
+    store = await call.workspace.knowledge.stores.create(
         name=body.name or "",
         description=body.description,
         file_ids=body.file_ids or (),
@@ -33,7 +33,7 @@ async def create(call: Call[wire.StoreBody, None]) -> wire.StoreObject:
 
 async def page(call: Call[None, wire.StoresQuery]) -> wire.StorePage:
     query = call.query
-    listed = await call.knowledge.stores.list(
+    listed = await call.workspace.knowledge.stores.list(
         limit=query.limit, after=query.after, before=query.before, order=query.order
     )
     data = [serializers.store(store) for store in listed.data]
@@ -43,11 +43,11 @@ async def page(call: Call[None, wire.StoresQuery]) -> wire.StorePage:
 
 
 async def get(call: Call[None, None]) -> wire.StoreObject:
-    return serializers.store(await call.knowledge.stores.get(call.id))
+    return serializers.store(await call.workspace.knowledge.stores.get(call.id))
 
 
 async def update(call: Call[wire.StoreChangeBody, None]) -> wire.StoreObject:
-    return serializers.store(await call.knowledge.stores.update(call.id, change(call.body)))
+    return serializers.store(await call.workspace.knowledge.stores.update(call.id, change(call.body)))
 
 
 def change(body: wire.StoreChangeBody) -> StoreChange:
@@ -63,7 +63,7 @@ def change(body: wire.StoreChangeBody) -> StoreChange:
 
 
 async def delete(call: Call[None, None]) -> wire.DeletedStore:
-    await call.knowledge.stores.delete(call.id)
+    await call.workspace.knowledge.stores.delete(call.id)
     return wire.DeletedStore(id=call.id)
 
 
@@ -81,7 +81,7 @@ async def _search(
     call: Call[PassagesBody, PassagesQuery] | Call[StoresPassagesBody, PassagesQuery],
     store_ids: list[str],
 ) -> PassagePage | FlatPage:
-    result = await call.knowledge.stores.search(store_ids, parsers.query(call.body))
+    result = await call.workspace.knowledge.stores.search(store_ids, parsers.query(call.body))
     call.state.telemetry.searched(len(result.data), result.query_time, result.degraded)
     return serializers.flat(result) if call.query.format == "flat" else serializers.passages(result)
 
