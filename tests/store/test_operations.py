@@ -14,11 +14,13 @@ from msgspec import Meta
 from memoranda.app.blocking.calls import methods_of
 from memoranda.app.blocking.features import (
     BlockingAgents,
+    BlockingBackfills,
     BlockingContexts,
     BlockingFacts,
     BlockingMemories,
     BlockingSessions,
 )
+from memoranda.app.operations import OPERATIONS as BACKFILLS
 from memoranda.client import Client
 from memoranda.contexts.operations import OPERATIONS as CONTEXTS
 from memoranda.errors import InvalidInput
@@ -124,6 +126,7 @@ FEATURES = [
     *((one, BlockingSessions) for one in SESSIONS),
     *((one, BlockingContexts) for one in CONTEXTS),
     *((one, BlockingAgents) for one in AGENTS),
+    *((one, BlockingBackfills) for one in BACKFILLS),
 ]
 
 

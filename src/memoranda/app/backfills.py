@@ -21,14 +21,14 @@ from memoranda.store.access import must_be_admin
 from memoranda.store.core import Core
 from memoranda.store.jobs import MEMORY_LANE, Run
 from memoranda.store.pace import Pace
-from memoranda.types import Job, Subject
+from memoranda.types import Job, Rate, Subject
 
 Kind = Literal["embeddings", "summaries", "query_logs"]
 KINDS: tuple[str, ...] = get_args(Kind)
 SUMMARIES_JOB = "backfill.summaries"
 
 
-class Missing(msgspec.Struct, kw_only=True):
+class Missing(msgspec.Struct, kw_only=True, tag_field="object", tag="backfills"):
     """What backfills would make: rows without a vector of the model that answers, sessions without a summary of this
     version, logged answers that became no memory."""
 
@@ -45,9 +45,10 @@ class Backfills:
         self.subject = subject
 
     async def start(
-        self, what: str, *, everything: bool = False, rows_per_second: float | None = None
+        self, what: Kind, *, everything: bool = False, rows_per_second: Rate | None = None
     ) -> Job:
-        """Start one: the same as the method of that name.
+        """Start a backfill. It is the method of that name: vectors that are missing (or, with `everything`, all),
+        summaries of sessions, memories of logged questions; at most so many rows a second.
 
         Raises:
             InvalidInput: no backfill has that name, or a field is wrong.
@@ -90,7 +91,7 @@ class Backfills:
         return await UploadAsk(self._core, self.subject).derive(rows_per_second=rows_per_second)
 
     async def missing(self) -> Missing:
-        """Return how much is missing.
+        """Return how much backfills would make.
 
         Raises:
             Forbidden: the subject is no admin.

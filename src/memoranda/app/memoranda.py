@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from typing_extensions import Unpack
 
 from memoranda.app.auto_embedder import AutoEmbedder
-from memoranda.app.backfills import Missing
+from memoranda.app.backfills import Kind, Missing
 from memoranda.app.backfills import begin as begin_backfills
 from memoranda.app.bootstrap import Wired, wire
 from memoranda.app.costs import UsageReport
@@ -263,7 +263,7 @@ class Memoranda(Workspace):
         return await self.backfills.missing()
 
     async def backfill(
-        self, what: str, *, everything: bool = False, rows_per_second: float | None = None
+        self, what: Kind, *, everything: bool = False, rows_per_second: float | None = None
     ) -> Job:
         """Start a backfill: `embeddings`, `summaries` or `query_logs`, see `Backfills`."""
         return await self.backfills.start(what, everything=everything, rows_per_second=rows_per_second)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
@@ -14,6 +14,9 @@ from memoranda.cli.output import rows
 
 Pace = Annotated[float | None, typer.Option("--rows-per-second", help="Go no faster than this.")]
 app = group()
+
+if TYPE_CHECKING:  # importing the application takes two seconds, and a folder that is served is not opened
+    from memoranda.app.backfills import Kind
 
 
 @app.callback()
@@ -56,7 +59,7 @@ def query_logs(invocation: Invocation, rows_per_second: Pace = None) -> None:
     _run(invocation, "query_logs", rows_per_second)
 
 
-def _run(invocation: Invocation, what: str, pace: float | None, *, everything: bool = False) -> None:
+def _run(invocation: Invocation, what: Kind, pace: float | None, *, everything: bool = False) -> None:
     job = invocation.product.backfill(what, everything=everything, rows_per_second=pace)
     job = wait_for_job(invocation, job, f"backfill of {what.replace('_', ' ')}")
     counts = [f"{name.replace('_', ' ')}: {value}" for name, value in (job.result or {}).items()]

@@ -12,9 +12,10 @@ from typing import Any
 import msgspec
 from typing_extensions import Unpack
 
-from memoranda.app.backfills import Missing
+from memoranda.app.backfills import Kind, Missing
 from memoranda.app.blocking.features import (
     BlockingAgents,
+    BlockingBackfills,
     BlockingContexts,
     BlockingFacts,
     BlockingMemories,
@@ -36,6 +37,7 @@ from memoranda.app.history_import import (
     states,
 )
 from memoranda.app.history_report import HistoryImported, Stored
+from memoranda.app.operations import OPERATIONS as BACKFILLS
 from memoranda.client.archives import ClientArchives
 from memoranda.client.calls import OverHttp
 from memoranda.client.conversations import ClientConversations
@@ -85,6 +87,7 @@ class Client:
         self.responses = ClientResponses(self._wire)
         self.conversations = ClientConversations(self._wire)
         self.agents = BlockingAgents(OverHttp(self._wire, AGENTS))
+        self.backfills = BlockingBackfills(OverHttp(self._wire, BACKFILLS))
         self.memory_stores = ClientMemoryStores(self._wire)
         self.archives = ClientArchives(self._wire)
 
@@ -105,12 +108,11 @@ class Client:
 
     def missing(self) -> Missing:
         """See `Backfills.missing`."""
-        return msgspec.json.decode(self._wire.call("GET", "/v1/backfills"), type=Missing)
+        return self.backfills.missing()
 
-    def backfill(self, what: str, *, everything: bool = False, rows_per_second: float | None = None) -> Job:
+    def backfill(self, what: Kind, *, everything: bool = False, rows_per_second: float | None = None) -> Job:
         """See `Backfills.start`."""
-        body = {"what": what, "everything": everything, "rows_per_second": rows_per_second}
-        return msgspec.json.decode(self._wire.call("POST", "/v1/backfills", body=body), type=Job)
+        return self.backfills.start(what, everything=everything, rows_per_second=rows_per_second)
 
     def set_spending(self, changes: dict[str, int | None], tenant: str | None = None) -> Spending:
         """See `Costs.set_limits`."""

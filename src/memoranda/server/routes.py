@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from memoranda.app.operations import OPERATIONS as BACKFILLS
 from memoranda.contexts.operations import OPERATIONS as CONTEXTS
 from memoranda.facts.operations import OPERATIONS as FACTS
 from memoranda.responses.agent_operations import OPERATIONS as AGENTS
 from memoranda.server import (
     admin,
     archives,
-    backfills,
     chat,
     conversations,
     derived,
@@ -56,7 +56,7 @@ ROUTES: tuple[Route, ...] = (
     *admin.ROUTES,
     *switches.ROUTES,
     *usage.ROUTES,
-    *backfills.ROUTES,
+    *derived.routes("backfills", BACKFILLS),
     *models.ROUTES,
     *embeddings.ROUTES,
     *health.ROUTES,

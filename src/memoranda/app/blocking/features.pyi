@@ -9,7 +9,7 @@ import msgspec
 from typing_extensions import Unpack
 
 from memoranda.app.archive.writing import Exported
-from memoranda.app.backfills import Missing
+from memoranda.app.backfills import Kind, Missing
 from memoranda.app.blocking.calls import Feature
 from memoranda.app.costs import UsageReport
 from memoranda.app.history_report import HistoryImported
@@ -154,8 +154,9 @@ class BlockingArchives(Feature):
 
 class BlockingBackfills(Feature):
     """Backfills of one tenant, for its admins."""
-    def start(self, what: str, *, everything: bool = False, rows_per_second: float | None = None) -> Job:
-        """Start one: the same as the method of that name.
+    def start(self, what: Kind, *, everything: bool = False, rows_per_second: Rate | None = None) -> Job:
+        """Start a backfill. It is the method of that name: vectors that are missing (or, with `everything`, all),
+        summaries of sessions, memories of logged questions; at most so many rows a second.
 
         Raises:
             InvalidInput: no backfill has that name, or a field is wrong.
@@ -173,7 +174,7 @@ class BlockingBackfills(Feature):
     def query_logs(self, *, rows_per_second: float | None = None) -> Job:
         """Make memories of logged answers without one; see `UploadAsk.derive`."""
     def missing(self) -> Missing:
-        """Return how much is missing.
+        """Return how much backfills would make.
 
         Raises:
             Forbidden: the subject is no admin.
