@@ -6,10 +6,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec.structs import replace
 
 from memoranda.clock import micros
 from memoranda.contexts import choosing, matters, relevance
@@ -17,7 +17,6 @@ from memoranda.contexts.assembly import once, semantic_query
 from memoranda.contexts.choosing import Chosen
 from memoranda.contexts.ended import note_ended
 from memoranda.contexts.neighbours import Reach, Window, widened
-from memoranda.contexts.once import Once
 from memoranda.contexts.standing import standing
 from memoranda.contexts.telling import SUMMARIES
 from memoranda.contexts.values import ContextQuery, LeftOut
@@ -25,10 +24,11 @@ from memoranda.errors import IndexUnavailable, InvalidInput
 from memoranda.knowledge.passages import distinct, search_limit
 from memoranda.knowledge.search import Searching
 from memoranda.knowledge.values import Passage, PassageQuery, Passages
-from memoranda.memories.memories import Memories
+from memoranda.memories.search import search
 from memoranda.memories.vectors import stored_vectors
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
+from memoranda.store.retrieval.questions import Questions
 from memoranda.store.retrieval.search import ModelChanged
 from memoranda.text import tokens
 from memoranda.types import DEFAULT_KINDS, Hit, Query, SearchResult, Subject
@@ -107,23 +107,24 @@ class Finding:
     async def _with_one_embedding(self, asked: ContextQuery, query: str, together: bool) -> Found:
         """Search by keyword for the question alone, and by vector for it together with recent messages."""
         question = asked.query[: self._core.max_query_chars]
-        embedder = Once(self._core.embedder, question, query[len(question) :])
-        core = replace(self._core, embedder=embedder)
+        core, recent = self._core, query[len(question) :]
+        questions = Questions(core.ledger, core.embedder, self.subject.tenant_id, below=recent)
         try:
-            results = await self._retrieve(core, asked, question, together)
+            results = await self._retrieve(questions, asked, question, together)
         finally:
-            await embedder.end()
+            await questions.end()
         results.query = query
         return results
 
-    async def _retrieve(self, core: Core, asked: ContextQuery, query: str, together: bool) -> Found:
+    async def _retrieve(self, questions: Questions, asked: ContextQuery, query: str, together: bool) -> Found:
         """Return the results; if too few are left and there may be more, search again, deeper."""
-        answers = await self._answers(core, asked, query, together)
+        answers = await self._answers(questions, asked, query, together)
         results = await self._chosen(asked, query, answers, together)
         chosen = sum(len(window.found) for window in results.memories) + together * len(results.sessions)
         chosen += results.irrelevant
         if chosen < limit_of(asked) and len(answers.memories) == _depth(asked, SPARE):
-            deep = await self._memories(core, asked, query, _kinds(asked, together)[0], _depth(asked, DEEP))
+            kinds, _ = _kinds(asked, together)
+            deep = await self._memories(questions, asked, query, kinds, _depth(asked, DEEP))
             if isinstance(deep, SearchResult):
                 answers.memories = deep.results
                 results = await self._chosen(asked, query, answers, together)
@@ -138,18 +139,21 @@ class Finding:
 
     # --- looking -----------------------------------------------------------------------------------
 
-    async def _answers(self, core: Core, asked: ContextQuery, query: str, together: bool) -> _Answers:
+    async def _answers(
+        self, questions: Questions, asked: ContextQuery, query: str, together: bool
+    ) -> _Answers:
         """Run all searches concurrently, with one embedding."""
         kinds, summaries = _kinds(asked, together)
         most = 0 if together else self.most_sessions(asked)
         looks = limit_of(asked) and kinds != []
         floored = looks and asked.explain and asked.threshold
         combined = _Answers()
+        memories = partial(self._memories, questions, asked, query)
         answers = await _all(
-            self._memories(core, asked, query, kinds, _depth(asked, SPARE), aided=True) if looks else None,
-            self._memories(core, asked, query, summaries, most + SPARE) if most and summaries else None,
-            self._memories(core, asked, query, kinds, limit_of(asked), floor=0.0) if floored else None,
-            self._passages(core, asked, query) if asked.passages and asked.stores else None,
+            memories(kinds, _depth(asked, SPARE), aided=True) if looks else None,
+            memories(summaries, most + SPARE) if most and summaries else None,
+            memories(kinds, limit_of(asked), floor=0.0) if floored else None,
+            self._passages(questions, asked, query) if asked.passages and asked.stores else None,
         )
         for part, answer in zip(("memories", "sessions", "unfloored"), answers, strict=False):
             if isinstance(answer, SearchResult):
@@ -164,7 +168,7 @@ class Finding:
 
     async def _memories(
         self,
-        core: Core,
+        questions: Questions,
         asked: ContextQuery,
         query: str,
         kinds: list[str] | None,
@@ -175,7 +179,9 @@ class Finding:
     ) -> SearchResult | str:
         """Search memories; return `memory` if they cannot be searched. `aided`: a language model may help."""
         try:
-            return await Memories(core, self.subject).search(
+            return await search(
+                self._core,
+                self.subject,
                 Query(
                     query=query,
                     scopes=asked.scopes,
@@ -200,12 +206,13 @@ class Finding:
                     hyde=asked.hyde if aided else False,
                     model_rerank=asked.model_rerank if aided else 0,
                     explain=True,
-                )
+                ),
+                questions,
             )
         except IndexUnavailable:
             return "memory"
 
-    async def _passages(self, core: Core, asked: ContextQuery, query: str) -> Passages | str:
+    async def _passages(self, questions: Questions, asked: ContextQuery, query: str) -> Passages | str:
         wanted = PassageQuery(
             queries=[query],
             limit=search_limit(asked.passages, asked.stores),
@@ -218,7 +225,7 @@ class Finding:
             explain=asked.explain,
         )
         try:
-            answer = await Searching(core, self.subject).search(asked.stores, wanted)
+            answer = await Searching(self._core, self.subject).search(asked.stores, wanted, questions)
         except IndexUnavailable:
             return "documents"
         except InvalidInput as exc:

@@ -8,22 +8,21 @@ from collections.abc import Sequence
 
 import msgspec
 import numpy as np
-from msgspec.structs import replace
 
 from memoranda.clock import now_micros
-from memoranda.contexts.once import Once
 from memoranda.document_qa.documents import MARK
 from memoranda.document_qa.prompting import Remembered, preview
 from memoranda.document_qa.values import KIND_OF, SOURCES, MemoryHit
 from memoranda.filters import Compare, Filter, all_of
-from memoranda.knowledge import Knowledge
-from memoranda.knowledge.values import Passage
+from memoranda.knowledge.search import Searching
+from memoranda.knowledge.values import Passage, PassageQuery
 from memoranda.memories.duplicates import jaccard
 from memoranda.store.access import selection_filter
 from memoranda.store.core import Core
 from memoranda.store.retrieval.candidates import Target
 from memoranda.store.retrieval.fusion import boosted
 from memoranda.store.retrieval.hits import Found
+from memoranda.store.retrieval.questions import Questions
 from memoranda.store.retrieval.search import ModelChanged
 from memoranda.store.rows import Record, refs_of
 from memoranda.types import Query, Selection, Subject
@@ -73,44 +72,47 @@ async def find(core: Core, subject: Subject, query: str, wanted: Wanted) -> Resu
 
 
 async def _search(core: Core, subject: Subject, query: str, wanted: Wanted) -> Results:
-    once = Once(core.embedder)
-    shared = replace(core, embedder=once)
+    questions = Questions(core.ledger, core.embedder, subject.tenant_id)
     found = Results()
     try:
         async with asyncio.TaskGroup() as both:
-            both.create_task(_documents(shared, subject, query, wanted, found))
-            both.create_task(_memories(shared, subject, query, wanted, found))
+            both.create_task(_documents(core, subject, query, wanted, questions, found))
+            both.create_task(_memories(core, subject, query, wanted, questions, found))
     except* Exception as several:
         raise several.exceptions[0] from several
     finally:
-        await once.end()
+        await questions.end()
     return found
 
 
-async def _documents(core: Core, subject: Subject, query: str, wanted: Wanted, into: Results) -> None:
+async def _documents(
+    core: Core, subject: Subject, query: str, wanted: Wanted, questions: Questions, into: Results
+) -> None:
     if wanted.store_id is None or not wanted.documents:
         return
     filters = None
     if wanted.document_ids is not None:
         filters = {"type": "in", "key": MARK, "value": list(wanted.document_ids)}
-    passages = await Knowledge(core, subject).stores.search(
-        wanted.store_id,
-        query,
+    asked = PassageQuery(
+        queries=[query],
         limit=wanted.documents,
         filters=filters,
         threshold=0.0,
         diversity=wanted.diversity,
         merge=False,  # a citation names one chunk
     )
+    passages = await Searching(core, subject).search([wanted.store_id], asked, questions)
     into.passages = passages.data
     into.degraded.update(passages.degraded)
 
 
-async def _memories(core: Core, subject: Subject, query: str, wanted: Wanted, into: Results) -> None:
+async def _memories(
+    core: Core, subject: Subject, query: str, wanted: Wanted, questions: Questions, into: Results
+) -> None:
     if not wanted.memories:
         return
     began = time.perf_counter()
-    embedded, degraded = await core.ledger.questions(core.embedder, [query], subject.tenant_id)
+    embedded, degraded = await questions.embedded([query])
     asked = Query(query=query, limit=POOL * wanted.memories)
     targets = [Target(None, 1.0, memories_of(subject, wanted.session_id))]
     embedding = None if embedded is None else embedded[0]

@@ -24,6 +24,7 @@ from memoranda.store.retrieval.candidates import Target
 from memoranda.store.retrieval.evidence import LOOKED_AT, Evidence, Result, evidence
 from memoranda.store.retrieval.fusion import mmr
 from memoranda.store.retrieval.hits import Found
+from memoranda.store.retrieval.questions import Questions
 from memoranda.store.retrieval.search import ModelChanged, check
 from memoranda.store.rows import CHUNK, Record, searched_text
 from memoranda.store.usage import SEARCH, Cost
@@ -96,16 +97,18 @@ class Searching:
         self._core = core
         self.subject = subject
 
-    async def search(self, store_ids: Sequence[str], query: PassageQuery) -> Passages:
-        """See `Stores.search`."""
+    async def search(
+        self, store_ids: Sequence[str], query: PassageQuery, questions: Questions | None = None
+    ) -> Passages:
+        """See `Stores.search`. Searches that belong together share `questions`."""
         began = time.perf_counter()
         asked = self._checked(store_ids, query)
         scopes = await self._core.threads.run(self._scopes, list(dict.fromkeys(store_ids)), query)
         await self._touch([row for rows, _ in scopes.values() for row in rows])
         try:
-            results = await self._results(asked, query, scopes)
+            results = await self._results(asked, query, scopes, questions)
         except ModelChanged:
-            results = await self._results(asked, query, scopes)
+            results = await self._results(asked, query, scopes, questions)
         queries = [question.query for question in asked]
         data, (level, probability) = await self._core.threads.run(self._answer, query, queries, results)
         return Passages(
@@ -169,6 +172,7 @@ class Searching:
         asked: Sequence[Query],
         query: PassageQuery,
         scopes: dict[str, tuple[list[StoreRow], Filter]],
+        questions: Questions | None,
     ) -> list[Found]:
         embedder = self._core.embedder
         embedded, degraded = None, list[str]()
@@ -177,7 +181,11 @@ class Searching:
         else:
             texts = [question.query for question in asked]
             tenant = self.subject.tenant_id
-            embedded, degraded = await self._core.ledger.questions(embedder, texts, tenant)
+            embedded, degraded = await (
+                self._core.ledger.questions(embedder, texts, tenant)
+                if questions is None
+                else questions.embedded(texts)
+            )
         threads, recall = self._core.threads, self._core.recall
 
         def find() -> list[Found]:

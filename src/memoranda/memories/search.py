@@ -11,14 +11,18 @@ from memoranda.providers.embeddings.base import Embedder, QueryEmbedding
 from memoranda.store.core import Core
 from memoranda.store.retrieval.pending import NONE, Fresh, Waiting
 from memoranda.store.retrieval.query_expansion import Aid, channel_of, headed, helped
+from memoranda.store.retrieval.questions import Questions
 from memoranda.store.retrieval.search import ModelChanged, check
 from memoranda.store.usage import SEARCH, Cost
 from memoranda.store.validation import check_vector
 from memoranda.types import Query, SearchResult, Subject
 
 
-async def search(core: Core, subject: Subject, asked: Query) -> SearchResult:
-    """Return the best memories for a query. Where the configuration says so, a model helps with a weak result.
+async def search(
+    core: Core, subject: Subject, asked: Query, questions: Questions | None = None
+) -> SearchResult:
+    """Return the best memories for a query. Where the configuration says so, a model helps with a weak result. Searches
+    that belong together share `questions`.
 
     Raises:
         InvalidInput: names the field of the query and the fix.
@@ -27,21 +31,23 @@ async def search(core: Core, subject: Subject, asked: Query) -> SearchResult:
     check(asked)
     if len(asked.query) > core.max_query_chars:
         raise InvalidInput("query", f"is longer than {core.max_query_chars} characters")
-    question = _Search(core, subject)
+    question = _Search(core, subject, questions)
     try:
         result = await question.run(asked)
     except ModelChanged:
         result = await question.run(asked)
-    aid = Aid(core.model, core.embedder, core.ledger, subject.tenant_id, core.config.search)
+    below = "" if questions is None else questions.below
+    aid = Aid(core.model, core.embedder, core.ledger, subject.tenant_id, core.config.search, below)
     return await helped(asked, result, aid, question.run)
 
 
 class _Search:
     """Searches as one subject."""
 
-    def __init__(self, core: Core, subject: Subject) -> None:
+    def __init__(self, core: Core, subject: Subject, questions: Questions | None) -> None:
         self._core = core
         self._subject = subject
+        self._questions = questions
 
     async def run(self, asked: Query) -> SearchResult:
         core, embedder = self._core, self._core.embedder
@@ -79,7 +85,10 @@ class _Search:
             text = asked.query
             if enriched:
                 text = headed(text, asked.as_of or moment(now_micros()), channel_of(asked))
-            embedded, degraded = await ledger.questions(embedder, [text], tenant)
+            shared = self._questions
+            embedded, degraded = await (
+                ledger.questions(embedder, [text], tenant) if shared is None else shared.embedded([text])
+            )
             return (None if embedded is None else embedded[0]), degraded
         ledger.note(tenant, SEARCH, Cost(operations=1))
         if asked.mode == "words":

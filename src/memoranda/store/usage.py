@@ -172,14 +172,14 @@ class Ledger:
         return embedded
 
     async def questions(
-        self, embedder: Embedder, texts: Sequence[str], tenant: str, purpose: str = SEARCH
+        self, embedder: Embedder, texts: Sequence[str], tenant: str, purpose: str = SEARCH, *, below: str = ""
     ) -> tuple[list[QueryEmbedding] | None, list[str]]:
         """Return the query embeddings (n), at the tenant's cost, as one operation, and what degrades the search. They
-        are None if the model is unavailable, or, with `spending`, if the tenant has reached its limit."""
+        are None if the model is unavailable, or, with `spending`, if the tenant has reached its limit. The model reads
+        `below` after each text."""
         try:
-            embedded = await self.embed(
-                embedder, texts, "query", tenant=tenant, purpose=purpose, operations=1
-            )
+            read = [text + below for text in texts]
+            embedded = await self.embed(embedder, read, "query", tenant=tenant, purpose=purpose, operations=1)
         except EmbedderUnavailable:
             return None, []
         except SpendingLimit:

@@ -46,13 +46,15 @@ _NUMBER = re.compile(r"\d+")
 
 
 class Aid(msgspec.Struct, frozen=True):
-    """The dependencies of query expansion for one tenant: model and embedder at its cost, and the settings."""
+    """The dependencies of query expansion for one tenant: model and embedder at its cost, and the settings. `below` is
+    embedded with the question, after it."""
 
     model: Model
     embedder: Embedder
     ledger: Ledger
     tenant: str
     settings: Search
+    below: str = ""
 
 
 def headed(question: str, now: datetime, channel: str | None = None) -> str:
@@ -136,7 +138,7 @@ async def imagined(model: Model, question: str) -> str:
 async def _between(question: str, passage: str, aid: Aid) -> list[float]:
     """Return the vector halfway between the question and the passage."""
     vectors = []
-    for text, task in ((question, "query"), (passage, "document")):
+    for text, task in ((question + aid.below, "query"), (passage, "document")):
         embedded = await aid.ledger.embed(aid.embedder, [text], task, tenant=aid.tenant, purpose=SEARCH)  # type: ignore[arg-type]
         vectors.append(embedded.vectors[0] / max(float(np.linalg.norm(embedded.vectors[0])), 1e-12))
     return [float(value) for value in vectors[0] + vectors[1]]
