@@ -89,7 +89,7 @@ def test_a_pinned_model_stays(tmp_path: Path) -> None:
 
 def test_a_move_that_was_killed_goes_on(tmp_path: Path) -> None:
     with opened(tmp_path) as rc:
-        rc.inner.core.jobs.handlers.clear()  # as if the process ended before the job began
+        rc.inner.core.jobs.kinds.clear()  # as if the process ended before the job began
         rc.memories.add_many(GERMAN[:20])
         until(lambda: rc.inner.core.next is not None, "the decision")
         assert model(rc) == ENGLISH

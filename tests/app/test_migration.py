@@ -230,7 +230,7 @@ def test_a_model_change_that_was_killed_keeps_what_it_made(tmp_path: Path) -> No
         job = rc.memories.reembed(rows_per_second=300)
         while rc.memories.job(job.id).done < 64:
             threading.Event().wait(0.02)
-        rc.inner.core.jobs.handlers.clear()  # as if the process ended: nothing takes the job up here any more
+        rc.inner.core.jobs.kinds.clear()  # as if the process ended: nothing takes the job up here any more
     with memoranda.open(tmp_path, embedder={"url": "hash:128"}) as rc:
         assert rc.inner.core.store.model in ("hash-64", "hash-128")
         for one in rc.portal.call(rc.inner.core.jobs.list("default")):

@@ -16,7 +16,9 @@ import pytest
 from memoranda.clock import now_micros
 from memoranda.errors import Conflict, Forbidden, NotFound, StorageError
 from memoranda.facts import cut, provenance, versions
+from memoranda.facts.maintenance import Clock
 from memoranda.store import retries
+from memoranda.store.jobs import JobKind
 from memoranda.store.retries import RELEASE_JOB
 from memoranda.store.rows import fetch_ids
 from memoranda.store.transaction import Writing
@@ -219,7 +221,7 @@ def test_what_rests_on_one_message_goes_in_steps(
 
 def failing(talk: Any, monkeypatch: pytest.MonkeyPatch, times: int = 1_000) -> list[int]:
     """Lets so many attempts to release facts fail, those in the list that it returns."""
-    real, left = talk.core.jobs.handlers[RELEASE_JOB], list(range(times))
+    real, left = talk.core.jobs.kinds[RELEASE_JOB].handler, list(range(times))
 
     async def release(run: Any) -> Any:
         if left:
@@ -229,7 +231,7 @@ def failing(talk: Any, monkeypatch: pytest.MonkeyPatch, times: int = 1_000) -> l
 
     monkeypatch.setattr(retries, "backoff", lambda attempt: 0.01)
     monkeypatch.setattr(provenance, "MARKS", 3)
-    monkeypatch.setitem(talk.core.jobs.handlers, RELEASE_JOB, release)
+    monkeypatch.setitem(talk.core.jobs.kinds, RELEASE_JOB, JobKind(release))
     return left
 
 
@@ -524,7 +526,7 @@ def test_unused_and_surplus_facts_are_archived(talk: Any) -> None:
 
 def test_the_clock_places_each_job_once(talk: Any) -> None:
     talk.say("I like tea.")
-    clock: Any = talk.rc.inner._facts_clock
+    clock = Clock(talk.core)
 
     def look() -> list[str]:
         return list(talk.rc.portal.call(clock.look()))

@@ -10,7 +10,7 @@ import pytest
 
 from memoranda.errors import Conflict, IndexUnavailable, InvalidInput, NotFound
 from memoranda.facts import provenance, reconciling
-from memoranda.store.jobs import Run
+from memoranda.store.jobs import JobKind, Run
 from memoranda.store.retries import RELEASE_JOB
 from memoranda.store.rows import fetch_ids
 from memoranda.store.transaction import Writing
@@ -379,7 +379,7 @@ def test_of_more_facts_than_one_transaction_changes_each_holds_until_the_next(
         end,
         talk.tenant,
     )
-    real, then = talk.core.jobs.handlers[RELEASE_JOB], talk.known("Mara lives in Berlin").id
+    real, then = talk.core.jobs.kinds[RELEASE_JOB].handler, talk.known("Mara lives in Berlin").id
 
     def remove(w: Writing) -> None:
         w.remove([row.seq for row in fetch_ids(w.c, w.tenant, [then]).values()])
@@ -389,7 +389,7 @@ def test_of_more_facts_than_one_transaction_changes_each_holds_until_the_next(
             await talk.core.threads.result(talk.core.store.transact(talk.tenant, remove))
         return await real(run)
 
-    monkeypatch.setitem(talk.core.jobs.handlers, RELEASE_JOB, release)
+    monkeypatch.setitem(talk.core.jobs.kinds, RELEASE_JOB, JobKind(release))
     monkeypatch.setattr(provenance, "MARKS", 3)
     talk.memories.delete(first.id)
     assert talk.live() == (texts if next_too else ["Mara lives in Berlin"])

@@ -25,6 +25,7 @@ from typing import Any
 import psycopg
 
 from memoranda.client import Client
+from memoranda.store.jobs import JobKind
 from support.processes import guard
 from support.waiting import until
 
@@ -305,7 +306,7 @@ async def do_jobs(url: str, lease: int, table: str) -> None:
 
     settings: dict[str, Any] = {"jobs": {"workers": 0, "lease_seconds": lease}, **local(url)}
     async with await Memoranda.open(":memory:", **settings) as opened:
-        opened.core.jobs.handlers["test.tick"] = tick
+        opened.core.jobs.kinds["test.tick"] = JobKind(tick)
         workers = Workers(opened.core.jobs)
         await workers.start(4)
         print(f"ready {opened.core.jobs.owner}", flush=True)

@@ -24,12 +24,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 import memoranda
 from memoranda.app.blocking import BlockingMemoranda
 from memoranda.config import load
 from memoranda.filters import Compare
 from memoranda.knowledge import pipeline
+from memoranda.knowledge.expiry import Expiry
 from memoranda.providers.embeddings.base import Embedded, Task
 from memoranda.providers.embeddings.hash import HashEmbedder
 from memoranda.server import serve
@@ -190,7 +192,7 @@ def check_whole(found: dict[str, Held], sources: Path) -> None:
 def check_nothing_else(opened: BlockingMemoranda, library: str) -> None:
     """Rows, vectors, words and bytes are those of the library's files and no others."""
     core = opened.inner.core
-    opened.portal.call(opened.inner._librarian.expiry.sweep(-10.0))
+    opened.portal.call(Expiry(opened.inner.core).sweep(-10.0))
     settle(opened)
     assert rows(opened, "SELECT * FROM removing") == []
     chunks = rows(opened, "SELECT seq, attached FROM chunks ORDER BY seq")
@@ -358,7 +360,8 @@ def tell_steps(core: Any, rng: random.Random) -> None:
 
         return call
 
-    core.jobs.handlers["knowledge.index"] = told(core.jobs.handlers["knowledge.index"])
+    kind = core.jobs.kinds["knowledge.index"]
+    core.jobs.kinds["knowledge.index"] = replace(kind, handler=told(kind.handler))
     for part in (core.store.index, core.store.words):
         if not part.inside:
             part.put, part.remove = slow(part.put), slow(part.remove)

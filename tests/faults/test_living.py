@@ -271,7 +271,7 @@ def test_a_model_that_is_away_for_a_day_is_waited_for(home: Any) -> None:
         ):
             db = opened.inner.core.store.db
             db.write(lambda c, sql=sql: c.select(f"{sql} RETURNING 1", [])).result()
-        opened.inner.core.expect(0)
+        opened.inner.core.due_times.announce(0)
         for kind in ("facts.extract", "sessions.summarize"):
             opened.portal.call(woken(opened, kind))
         until(lambda: opened.sessions.get(session.id).status == "summarized", "a summary")

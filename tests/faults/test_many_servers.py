@@ -24,6 +24,7 @@ from memoranda.app import maintenance
 from memoranda.app.memoranda import Memoranda
 from memoranda.errors import NotFound
 from memoranda.store import index_sync
+from memoranda.store.jobs import JobKind
 from support import postgres
 from support.live_files import holding
 from support.waiting import until
@@ -278,7 +279,7 @@ async def enqueue(url: str, count: int, seconds: float) -> list[str]:
     """Queues `count` jobs of `seconds` each."""
     settings = cluster.local(url) | {"jobs": {"workers": 0}}
     async with await Memoranda.open(":memory:", **settings) as opened:
-        opened.core.jobs.handlers["test.tick"] = None  # type: ignore[assignment]
+        opened.core.jobs.kinds["test.tick"] = JobKind(None)  # type: ignore[arg-type]
         payload = {"seconds": seconds}
         queued = [opened.core.jobs.enqueue("default", "test.tick", payload) for _ in range(count)]
         return await asyncio.gather(*queued)

@@ -145,7 +145,7 @@ def again(rc: BlockingMemoranda, jobs: list[Any]) -> None:
     """Jobs that were told of it before run once more, as if their process had died."""
     core = rc.inner.core
     for kind, payload in jobs:
-        if payload != "{}" and kind in core.jobs.handlers and WORD not in payload:
+        if payload != "{}" and kind in core.jobs.kinds and WORD not in payload:
             rc.portal.call(core.jobs.enqueue("default", kind, json.loads(payload)))
     settled(rc)
     rc.portal.call(rc.inner.memories.reembed())

@@ -13,6 +13,7 @@ import pytest
 
 from memoranda.app.blocking import BlockingMemoranda
 from memoranda.errors import EmbedderUnavailable
+from memoranda.knowledge.expiry import Expiry
 from memoranda.knowledge.values import NewStoreFile, PassageQuery, Passages, StoredFile, VectorStore
 from memoranda.providers.embeddings.base import Embedded, Embedder, Span, Task
 from memoranda.providers.embeddings.hash import HashEmbedder
@@ -48,7 +49,7 @@ class Shelf:
     def __init__(self, rc: BlockingMemoranda, tenant: str = "default") -> None:
         self.rc = rc
         self.core = rc.inner.core
-        self.expiry = rc.inner._librarian.expiry
+        self.expiry = Expiry(self.core)
         self.tenant = tenant
         self.admin = self.by()
 

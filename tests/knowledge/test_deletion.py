@@ -269,20 +269,20 @@ def test_an_indexing_that_failed(lone: Any, fragile: Any, monkeypatch: pytest.Mo
 def test_what_is_on_its_way_out_is_not_found(full: tuple[Any, str, str], way: str) -> None:
     """From the moment the call returns, though the chunks are still there."""
     shelf, store, file = full
-    removal = shelf.core.jobs.handlers["knowledge.remove"]
+    removal = shelf.core.jobs.kinds["knowledge.remove"]
     held: list[Callable[[], Any]] = []
 
     async def later(run: Any) -> Any:
         held.append(run)
         raise jobs.Postponed("held by the test", 0.05)
 
-    shelf.core.jobs.handlers["knowledge.remove"] = later
+    shelf.core.jobs.kinds["knowledge.remove"] = jobs.JobKind(later)
     shelf.admin.stores.detach(store, file) if way == "detach" else shelf.admin.files.delete(file)
     assert shelf.core.store.words.count(shelf.tenant) > 20
     for mode in ("words", "dense", "hybrid"):
         found = shelf.search(store, SECRET, f"{SECRET} reeds", mode=mode, limit=50, neighbours=2).data
         assert {hit.text for hit in found} <= {"the kite is nobody's secret"}
-    shelf.core.jobs.handlers["knowledge.remove"] = removal
+    shelf.core.jobs.kinds["knowledge.remove"] = removal
     if way == "detach":
         assert shelf.admin.files.get(file)
         shelf.admin.files.delete(file)
@@ -310,16 +310,16 @@ def test_bytes_that_nothing_knows_are_swept(full: tuple[Any, str, str]) -> None:
 
 def test_a_removal_that_lost_its_job_is_taken_up(full: tuple[Any, str, str]) -> None:
     shelf, store, file = full
-    removal = shelf.core.jobs.handlers["knowledge.remove"]
+    removal = shelf.core.jobs.kinds["knowledge.remove"]
 
     async def dies(run: Any) -> Any:
         raise jobs.Cancelled
 
-    shelf.core.jobs.handlers["knowledge.remove"] = dies
+    shelf.core.jobs.kinds["knowledge.remove"] = jobs.JobKind(dies)
     shelf.admin.files.delete(file)
     shelf.settle()
     assert "memories" in holding(shelf, SECRET)
-    shelf.core.jobs.handlers["knowledge.remove"] = removal
+    shelf.core.jobs.kinds["knowledge.remove"] = removal
     shelf.rc.portal.call(shelf.expiry.sweep())
     gone(shelf, file)
     assert shelf.admin.stores.get(store).file_counts.total == 1
@@ -330,25 +330,25 @@ def test_a_mark_that_comes_while_its_job_ends_has_a_job(full: tuple[Any, str, st
     shelf, store, file = full
     attached = shelf.rows("SELECT seq FROM store_files WHERE file_id = ?", file)[0][0]
     core = shelf.core
-    remove, runs = core.jobs.handlers[REMOVE_JOB], []
+    remove, runs = core.jobs.kinds[REMOVE_JOB], []
 
     def mark(c: Any) -> None:
         hide(c, core, shelf.tenant, store, attached)
 
     async def ends(run: Any) -> Any:
-        result = await remove(run)
+        result = await remove.handler(run)
         runs.append(run.id)
         if len(runs) == 1:
             await core.threads.result(core.store.db.write(mark, tenant=shelf.tenant))
             core.jobs.wake(REMOVE_JOB)
         return result
 
-    core.jobs.handlers[REMOVE_JOB] = ends
+    core.jobs.kinds[REMOVE_JOB] = jobs.JobKind(ends)
     shelf.admin.stores.detach(store, file)
     shelf.settle()
     assert shelf.rows("SELECT * FROM removing") == []
     assert len(set(runs)) == 2
-    core.jobs.handlers[REMOVE_JOB] = remove
+    core.jobs.kinds[REMOVE_JOB] = remove
 
 
 def test_the_clock_goes_on_after_trouble(lone: Any, monkeypatch: pytest.MonkeyPatch) -> None:

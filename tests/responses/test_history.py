@@ -22,12 +22,21 @@ from memoranda.providers.chat.scripted import ScriptedModel
 from memoranda.responses import history, records
 from memoranda.responses.conversations import Conversation
 from memoranda.responses.counting import mark, tokens_of_items
-from memoranda.responses.history import MAKING_SECONDS, ContextTooLong, History, Past, UnknownResponse, fit
+from memoranda.responses.history import (
+    MAKING_SECONDS,
+    SUMMARIZE_JOB,
+    ContextTooLong,
+    History,
+    Past,
+    UnknownResponse,
+    fit,
+)
 from memoranda.responses.items import check_calls, checked
 from memoranda.responses.turns import starts_of, turns_of
 from memoranda.responses.values import Item, Response, Summary
 from memoranda.storage.sql.sqlite import SqliteConnection
 from memoranda.storage.sql.statements import statements
+from memoranda.store.jobs import AGENT_LANE, JobKind
 from memoranda.types import Subject
 from support.growth import grows_in_proportion
 from support.waiting import until, until_async
@@ -169,7 +178,9 @@ class Shelf:
         """A history, and the model that it asks."""
         says = [{"text": turn} if isinstance(turn, str) else turn for turn in turns]
         made = model or ScriptedModel(says)
-        return History(self.core, settings, made), made
+        history = History(self.core, settings, made)
+        self.core.jobs.kinds[SUMMARIZE_JOB] = JobKind(history.make, AGENT_LANE)
+        return history, made
 
     def write(self, work: Callable[[Any], Any]) -> Any:
         return self.core.store.db.write(work, tenant=self.tenant).result()
@@ -250,9 +261,9 @@ class Shelf:
 def shelves(lasting_home: Any) -> Iterator[Callable[[], Shelf]]:
     numbers = itertools.count()
     with lasting_home.empty(embedder={"url": "hash:16"}) as opened:
-        kept = dict(opened.inner.core.jobs.handlers)
+        kept = dict(opened.inner.core.jobs.kinds)
         yield lambda: Shelf(opened, f"tenant{next(numbers)}")
-        opened.inner.core.jobs.handlers.update(kept)
+        opened.inner.core.jobs.kinds.update(kept)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from memoranda.errors import Conflict, Forbidden, InvalidInput, NotFound
 from memoranda.sessions import joining, log
-from memoranda.store.jobs import Postponed
+from memoranda.store.jobs import JobKind, Postponed
 from support.waiting import until
 
 pytestmark = pytest.mark.rows_in("sqlite", "postgresql")
@@ -136,7 +136,7 @@ def test_deleting_a_session_leaves_what_cannot_join_it(chat: Any, monkeypatch: p
         raise RuntimeError("the job fails")
 
     monkeypatch.setattr(log, "ROWS", 3)
-    monkeypatch.setitem(chat.core.jobs.handlers, joining.JOIN_JOB, fails)
+    monkeypatch.setitem(chat.core.jobs.kinds, joining.JOIN_JOB, JobKind(fails))
     late = apart(chat)
     [first, _] = chat.sessions.list(order="asc").data
     chat.sessions.delete(first.id)
@@ -152,7 +152,7 @@ def test_what_a_session_was_to_take_in_follows_it(chat: Any, monkeypatch: pytest
     monkeypatch.setattr(log, "ROWS", 3)
     sql = "SELECT count(*) FROM jobs WHERE tenant_id = ? AND kind = ? AND error = 'later'"
     with monkeypatch.context() as held:
-        held.setitem(chat.core.jobs.handlers, joining.JOIN_JOB, waits)
+        held.setitem(chat.core.jobs.kinds, joining.JOIN_JOB, JobKind(waits))
         late = apart(chat)
         until(lambda: chat.rows(sql, chat.tenant, joining.JOIN_JOB)[0][0], "a job that waits")
     chat.say("something earlier", at=-50)

@@ -12,6 +12,7 @@ import pytest
 import memoranda
 from memoranda.errors import StorageError
 from memoranda.store import retries
+from memoranda.store.jobs import JobKind
 from memoranda.types import Subject
 from support.waiting import until
 
@@ -61,7 +62,7 @@ def test_jobs_that_fail_are_logged_by_the_kind_of_their_error(
 
     with home.open(jobs={"max_attempts": 2}) as rc:
         held = rc.inner.core.jobs
-        held.handlers["any"] = fails
+        held.kinds["any"] = JobKind(fails)
         id_ = rc.portal.call(held.enqueue("default", "any", {}))
         assert rc.portal.call(held.wait("default", id_)).state == "failed"
     about = {"tenant": "default", "job": id_, "kind": "any", "error": "StorageError"}

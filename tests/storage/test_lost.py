@@ -33,8 +33,7 @@ def content(product: BlockingMemoranda, id_: str) -> bytes:
 
 def swept(product: BlockingMemoranda) -> int:
     """How many files the sweep sets aside, also those that came just now."""
-    watch = product.inner._librarian.expiry
-    return int(product.portal.call(watch.sweep(-10.0)))
+    return int(product.portal.call(expiry.Expiry(product.inner.core).sweep(-10.0)))
 
 
 def test_uploads_outlive_a_database_that_is_missing(tmp_path: Path) -> None:

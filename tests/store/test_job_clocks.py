@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memoranda.clock import now_micros
-from memoranda.store.jobs import FURTHEST, SECOND, Run
+from memoranda.store.jobs import FURTHEST, SECOND, JobKind, Run
 from memoranda.store.retries import MOST_DEATHS
 
 TENANT = "default"
@@ -25,7 +25,7 @@ class Queue:
     def __init__(self, rc: Any) -> None:
         self.rc, self.jobs = rc, rc.inner.core.jobs
         self.runs: list[str] = []
-        self.jobs.handlers["count"] = self.count
+        self.jobs.kinds["count"] = JobKind(self.count)
 
     async def count(self, run: Run) -> dict[str, Any]:
         self.runs.append(run.id)

@@ -15,7 +15,7 @@ from memoranda.errors import Conflict, InvalidInput, NotFound
 from memoranda.storage.sql.base import Connection
 from memoranda.store import jobs as module
 from memoranda.store import retries
-from memoranda.store.jobs import Jobs, Postponed, Run
+from memoranda.store.jobs import JobKind, Jobs, Postponed, Run
 from memoranda.store.retries import RELEASE_JOB, backoff
 from memoranda.store.workers import Workers
 from support.waiting import until_async
@@ -56,7 +56,7 @@ def test_waiting_asks_when_a_job_ends_and_not_in_between(home: Any) -> None:
             return len(asked)
 
         async with house(home) as (jobs, workers):
-            jobs.handlers["any"] = handler
+            jobs.kinds["any"] = JobKind(handler)
             assert await jobs.until_ended(check, lambda held: held == 1, 10) == 1
             assert (
                 await jobs.until_ended(check, lambda held: False, 0.05) == 3
@@ -81,7 +81,7 @@ def test_a_job_runs_once_and_keeps_its_result(home: Any) -> None:
             return {"sum": 7}
 
         async with house(home) as (jobs, workers):
-            jobs.handlers["count"] = handler
+            jobs.kinds["count"] = JobKind(handler)
             ids = [await jobs.enqueue("t", "count", {"n": n}) for n in range(5)]
             await workers.start(2)
             ended = [await jobs.wait("t", id_) for id_ in ids]
@@ -99,7 +99,7 @@ def test_a_failing_job_is_tried_again_and_then_failed_with_its_reason(home: Any)
             raise ValueError("the disk is haunted")
 
         async with house(home, max_attempts=3) as (jobs, workers):
-            jobs.handlers["bad"] = handler
+            jobs.kinds["bad"] = JobKind(handler)
             id_ = await jobs.enqueue("t", "bad", {})
             await workers.start(1)
             job = await jobs.wait("t", id_)
@@ -121,7 +121,7 @@ def test_a_job_that_completes_a_deletion_never_gives_up(home: Any) -> None:
             return {"memories": 3}
 
         async with house(home, max_attempts=2, lease_seconds=0.01) as (jobs, workers):
-            jobs.handlers[RELEASE_JOB] = handler
+            jobs.kinds[RELEASE_JOB] = JobKind(handler)
             id_ = await jobs.enqueue("t", RELEASE_JOB, {})
             for _ in range(3):
                 await until_async(jobs.claim, "a claim", accept=lambda claim: claim[0] is not None)
@@ -144,7 +144,7 @@ def test_the_cursor_survives_a_failure(home: Any) -> None:
                 raise ConnectionError("gone")
 
         async with house(home) as (jobs, workers):
-            jobs.handlers["walk"] = handler
+            jobs.kinds["walk"] = JobKind(handler)
             id_ = await jobs.enqueue("t", "walk", {})
             await workers.start(1)
             job = await jobs.wait("t", id_)
@@ -166,7 +166,7 @@ def test_cancel_stops_between_two_steps(home: Any) -> None:
                 await job.report(step)
 
         async with house(home) as (jobs, workers):
-            jobs.handlers["long"] = handler
+            jobs.kinds["long"] = JobKind(handler)
             id_ = await jobs.enqueue("t", "long", {})
             await workers.start(1)
             await begun.wait()
@@ -194,8 +194,9 @@ def test_whichever_way_a_job_is_cancelled_its_ending_is_called_once(home: Any, w
             await job.report(1)
 
         async with house(home) as (jobs, workers):
-            jobs.handlers["any"] = handler
-            jobs.endings["any"] = lambda c, job, reason: told.append(f"{job.payload['of']}: {reason}")
+            jobs.kinds["any"] = JobKind(
+                handler, ending=lambda c, job, reason: told.append(f"{job.payload['of']}: {reason}")
+            )
             erased = await jobs.enqueue("t", "any", {"of": "what was erased"}, delay=3600.0)
             jobs.db.write(lambda c: c.run("blank_jobs", ["t", f'["{erased}"]'])).result()
             await jobs.cancel("t", erased)
@@ -223,13 +224,13 @@ def test_a_failed_job_goes_on_where_it_stopped_when_it_is_retried(home: Any) -> 
                 raise InvalidInput("model.url", "nothing answers there")
 
         async with house(home) as (jobs, workers):
-            jobs.handlers["any"] = handler
+            jobs.kinds["any"] = JobKind(handler)
             id_ = await jobs.enqueue("t", "any", {"of": "it"}, dedup_key="k")
             await workers.start(1)
             assert (await jobs.wait("t", id_)).state == "failed"
         away[0] = False
         async with house(home) as (jobs, workers):  # no worker runs yet: what is queued stays so
-            jobs.handlers["any"] = handler
+            jobs.kinds["any"] = JobKind(handler)
             twin = await jobs.enqueue("t", "any", {"of": "it"}, dedup_key="k", delay=3600.0)
             with pytest.raises(Conflict, match="queued already"):
                 await jobs.retry("t", id_)
@@ -255,12 +256,12 @@ def test_a_retried_job_is_returned_as_queued_also_if_a_worker_claims_it_at_once(
                 raise InvalidInput("file", "cannot be read")
 
         async with house(home) as (jobs, workers):
-            jobs.handlers["any"] = handler
+            jobs.kinds["any"] = JobKind(handler)
             id_ = await jobs.enqueue("t", "any", {"of": "it"})
             await workers.start(1)
             assert (await jobs.wait("t", id_)).state == "failed"
         async with house(home) as (jobs, workers):
-            jobs.handlers["any"] = handler
+            jobs.kinds["any"] = JobKind(handler)
             claimed = []
 
             def claim() -> None:
@@ -286,8 +287,7 @@ def test_a_failed_job_is_not_retried_if_it_is_asked_for_again_or_its_data_was_er
             return str(row[1])
 
         async with house(home) as (jobs, workers):
-            jobs.handlers |= {"ended": handler, "erased": handler}
-            jobs.asked_again.add("ended")
+            jobs.kinds |= {"ended": JobKind(handler, asked_again=True), "erased": JobKind(handler)}
             ended = await jobs.enqueue("t", "ended", {"of": "it"})
             erased = await jobs.enqueue("t", "erased", {"of": "it"})
             await workers.start(1)
@@ -308,7 +308,7 @@ def test_a_waiting_job_is_cancelled_at_once(home: Any) -> None:
             raise AssertionError("must not run")
 
         async with house(home) as (jobs, workers):
-            jobs.handlers["never"] = handler
+            jobs.kinds["never"] = JobKind(handler)
             id_ = await jobs.enqueue("t", "never", {})
             assert (await jobs.cancel("t", id_)).state == "cancelled"
             await workers.start(1)
@@ -323,7 +323,7 @@ def test_twins_are_one(home: Any) -> None:
             return None
 
         async with house(home) as (jobs, workers):
-            jobs.handlers["once"] = handler
+            jobs.kinds["once"] = JobKind(handler)
             first = await jobs.enqueue("t", "once", {}, dedup_key="k")
             assert await jobs.enqueue("t", "once", {}, dedup_key="k") == first
             assert await jobs.enqueue("other", "once", {}, dedup_key="k") != first
@@ -344,12 +344,12 @@ def test_a_job_left_running_by_a_dead_process_is_taken_up(home: Any) -> None:
         # Alone with its folder a process need not wait for the lease to end; beside others it must.
         lease = 60.0 if home.rows_in == "sqlite" else 0.3
         async with house(home, lease_seconds=lease) as (jobs, workers):
-            jobs.handlers["kept"] = handler
+            jobs.kinds["kept"] = JobKind(handler)
             id_ = await jobs.enqueue("t", "kept", {})
             assert (await jobs.claim())[0] is not None
             jobs.owner = "nobody"  # the process dies here: it gives nothing back
         async with house(home) as (jobs, workers):
-            jobs.handlers["kept"] = handler
+            jobs.kinds["kept"] = JobKind(handler)
             await workers.start(1)
             assert (await jobs.wait("t", id_)).state == "completed"
         assert seen == [(1, 1)], "a death is no attempt"
@@ -360,7 +360,7 @@ def test_a_job_left_running_by_a_dead_process_is_taken_up(home: Any) -> None:
 def test_an_expired_lease_is_taken_over_and_the_late_worker_is_told(home: Any) -> None:
     async def story() -> None:
         async with house(home, lease_seconds=0.05) as (jobs, _):
-            jobs.handlers["slow"] = lambda job: asyncio.sleep(0)  # type: ignore[assignment, return-value]
+            jobs.kinds["slow"] = JobKind(lambda job: asyncio.sleep(0))  # type: ignore[arg-type, return-value]
             await jobs.enqueue("t", "slow", {})
             late, _ = await jobs.claim()
             assert late is not None
@@ -390,7 +390,7 @@ def test_others_run_while_a_job_pauses_and_it_waits_for_its_place(home: Any) -> 
             steps.append("other ends")
 
         async with house(home) as (jobs, workers):
-            jobs.handlers |= {"paced": paced, "other": other}
+            jobs.kinds |= {"paced": JobKind(paced), "other": JobKind(other)}
             ids = [await jobs.enqueue("t", kind, {}) for kind in ("paced", "other")]
             await workers.start(1)
             ended = [await jobs.wait("t", id_) for id_ in ids]
@@ -410,7 +410,7 @@ def test_stopping_gives_back_what_is_under_way(home: Any, pauses: bool) -> None:
             await (job.pause(60) if pauses else asyncio.sleep(60))
 
         async with house(home) as (jobs, workers):
-            jobs.handlers["long"] = handler
+            jobs.kinds["long"] = JobKind(handler)
             id_ = await jobs.enqueue("t", "long", {})
             await workers.start(1)
             await begun.wait()
@@ -426,7 +426,7 @@ def test_a_worker_stopped_while_it_claims_gives_the_job_back(home: Any) -> None:
             await asyncio.sleep(60)
 
         async with house(home) as (jobs, workers):
-            jobs.handlers["long"] = handler
+            jobs.kinds["long"] = JobKind(handler)
             for _ in range(20):
                 id_ = await jobs.enqueue("t", "long", {})
                 await workers.start(1)
@@ -441,7 +441,7 @@ def test_a_worker_stopped_while_it_claims_gives_the_job_back(home: Any) -> None:
 def test_another_tenants_job_does_not_exist(home: Any) -> None:
     async def story() -> None:
         async with house(home) as (jobs, _):
-            jobs.handlers["mine"] = lambda job: asyncio.sleep(0)  # type: ignore[assignment, return-value]
+            jobs.kinds["mine"] = JobKind(lambda job: asyncio.sleep(0))  # type: ignore[arg-type, return-value]
             id_ = await jobs.enqueue("t", "mine", {})
             for tenant, asked in (("other", id_), ("t", "\x00"), ("t", "\ud800"), ("t", "'")):
                 with pytest.raises(NotFound):

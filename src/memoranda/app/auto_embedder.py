@@ -18,6 +18,7 @@ from memoranda.providers.embeddings import open_embedder
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.covering import DECIDED, ENGLISH, MULTILINGUAL, Decision, decision, note
+from memoranda.store.feature import Feature
 from memoranda.store.jobs import REMODEL_JOB, REMODEL_KEY, Run
 from memoranda.text.analysis import language_in
 
@@ -31,6 +32,11 @@ GROWTH = 1.02
 """The growth of a tenant after which its texts are looked at again."""
 
 
+def feature(auto: AutoEmbedder) -> Feature:
+    """Declare that texts are looked at."""
+    return Feature(start=auto.start, stop=auto.stop)
+
+
 class AutoEmbedder:
     """Looks at the texts of tenants that have grown, one tenant at a time, decides, and starts the move."""
 
@@ -41,6 +47,16 @@ class AutoEmbedder:
         """The number of rows of each tenant when its texts were looked at."""
         self.rev = -1
         """The change up to which all tenants were looked at."""
+        self._watcher: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Begin to look at texts."""
+        self._watcher = asyncio.create_task(self.watch(), name="auto-embedder")
+
+    async def stop(self) -> None:
+        """Stop looking."""
+        if self._watcher is not None:
+            self._watcher.cancel()
 
     async def watch(self) -> None:
         """Check from time to time, for as long as the product is open."""

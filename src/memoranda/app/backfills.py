@@ -19,7 +19,8 @@ from memoranda.sessions.switches import summarized
 from memoranda.storage.sql.base import Connection
 from memoranda.store.access import must_be_admin
 from memoranda.store.core import Core
-from memoranda.store.jobs import MEMORY_LANE, Run
+from memoranda.store.feature import Feature
+from memoranda.store.jobs import MEMORY_LANE, JobKind, Run
 from memoranda.store.pace import Pace
 from memoranda.types import Job, Rate, Subject
 
@@ -161,7 +162,6 @@ class Summaries:
         return self.core.store.db.read(read, tenant)
 
 
-def begin(core: Core) -> None:
-    """Register the job; call it before jobs run."""
-    core.jobs.handlers[SUMMARIES_JOB] = Summaries(core).work
-    core.jobs.lanes[SUMMARIES_JOB] = MEMORY_LANE
+def feature(core: Core) -> Feature:
+    """Declare the job that summarizes sessions."""
+    return Feature(jobs={SUMMARIES_JOB: JobKind(Summaries(core).work, MEMORY_LANE)})

@@ -12,7 +12,7 @@ import msgspec
 
 from memoranda.concurrency.threads import Threads
 from memoranda.config.sections import Config, Model
-from memoranda.document_qa.beginning import check_dimension
+from memoranda.document_qa.feature import check_dimension
 from memoranda.errors import ConfigError
 from memoranda.indexes.keyword import open_words
 from memoranda.indexes.vector import open_index
@@ -306,14 +306,7 @@ def _core(
         next=None if embedder is asked else asked,
         next_url=url,
     )
-    store.caches.append(lambda: _forget_questions(core))
     return core
-
-
-def _forget_questions(core: Core) -> None:
-    for embedder in (core.embedder, core.next, core.earlier):
-        if isinstance(embedder, CachedEmbedder):
-            embedder.forget()
 
 
 def _readers(config: Config) -> Readers:

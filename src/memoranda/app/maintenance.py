@@ -13,7 +13,8 @@ from typing import Any
 from memoranda.config.sections import OPERATOR_TENANT
 from memoranda.errors import EmbedderUnavailable, IndexUnavailable, MemorandaError
 from memoranda.store.core import COMPACT_JOB, EMBED_JOB, Core
-from memoranda.store.jobs import Postponed, Run
+from memoranda.store.feature import Feature
+from memoranda.store.jobs import JobKind, Postponed, Run
 from memoranda.store.pace import Pace
 from memoranda.store.rows import Record
 
@@ -27,6 +28,22 @@ COMPARE_SECONDS = 600.0
 """The time between two comparisons of some texts with their hashes."""
 
 
+def feature(core: Core) -> Feature:
+    """Declare the jobs of maintenance, and what enqueues them; needs the running event loop."""
+    upkeep = Upkeep(core, asyncio.get_running_loop())
+    return Feature(
+        jobs={
+            EMBED_JOB: JobKind(upkeep.embed),
+            COMPACT_JOB: JobKind(upkeep.compact),
+            REPAIR_JOB: JobKind(upkeep.repair),
+        },
+        on_pending=upkeep.schedule_from_writer,
+        on_behind=upkeep.behind,
+        start=upkeep.start,
+        stop=upkeep.stop,
+    )
+
+
 class Upkeep:
     """Handlers of maintenance jobs, and the signals that enqueue them."""
 
@@ -38,15 +55,8 @@ class Upkeep:
         self._asked: dict[str, float] = {}
         """Until when the job enqueued for a tenant cannot have begun: it covers embeddings pending before then."""
         self._watchers: list[asyncio.Task[None]] = []
-        core.jobs.handlers |= {
-            EMBED_JOB: self.embed,
-            COMPACT_JOB: self.compact,
-            REPAIR_JOB: self.repair,
-        }
-        core.store.on_pending = self.schedule_from_writer
-        core.store.derived.on_behind = self.behind
 
-    async def begin(self) -> None:
+    async def start(self) -> None:
         """Resume pending embeddings after an outage, make token vectors where a text has none, and start to watch a
         database that others write to. If the model is new and has no vector yet, only log it: embedding everything is a
         decision."""
@@ -69,10 +79,6 @@ class Upkeep:
         self._watchers.append(self.loop.create_task(self._compare()))
         if self.core.store.derived.behind:
             self._watchers.append(self.loop.create_task(self._fill()))
-
-    def also(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run this until the end."""
-        self._watchers.append(self.loop.create_task(work))
 
     async def _fill(self) -> None:
         """Bring the indexes up to date that lacked many rows at the start. One that fails is left to a job."""
@@ -113,7 +119,7 @@ class Upkeep:
                     log.warning("not in step with the other processes: %s", exc, exc_info=not known)
                 trouble = str(exc)
 
-    def end(self) -> None:
+    async def stop(self) -> None:
         """Stop: no job is enqueued from here on."""
         self._open = False
         self.core.store.derived.stopped.set()

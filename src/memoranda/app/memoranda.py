@@ -14,7 +14,6 @@ from typing_extensions import Unpack
 
 from memoranda.app.auto_embedder import AutoEmbedder
 from memoranda.app.backfills import Kind, Missing
-from memoranda.app.backfills import begin as begin_backfills
 from memoranda.app.bootstrap import Wired, wire
 from memoranda.app.costs import UsageReport
 from memoranda.app.evals.evaluation import (
@@ -24,6 +23,7 @@ from memoranda.app.evals.evaluation import (
     SearchConfiguration,
     evaluate,
 )
+from memoranda.app.features import features
 from memoranda.app.history_import import (
     Add,
     Check,
@@ -39,32 +39,23 @@ from memoranda.app.history_import import (
 )
 from memoranda.app.history_report import HistoryImported, Stored
 from memoranda.app.import_trial import Trial
-from memoranda.app.maintenance import Upkeep
 from memoranda.app.migration import Moves
 from memoranda.app.workspace import Workspace
 from memoranda.concurrency.threads import Threads
 from memoranda.config import load
 from memoranda.config.sections import Config
 from memoranda.contexts.values import Context, ContextFields, ContextQuery
-from memoranda.document_qa.beginning import begin as begin_asking
 from memoranda.errors import MemorandaError
-from memoranda.facts import begin as begin_facts
-from memoranda.facts.maintenance import Clock as FactsClock
-from memoranda.knowledge import Librarian
-from memoranda.knowledge.erasing import Erasing as FileErasing
 from memoranda.memories.memories import Memories
-from memoranda.memory_stores import begin as begin_memory_stores
 from memoranda.providers.embeddings.base import Embedder
 from memoranda.responses.engine import Engine
-from memoranda.responses.erasing import Erasing as AgentErasing
 from memoranda.responses.history import History
 from memoranda.responses.profiles import configured_profiles
-from memoranda.sessions.beginning import SessionServices
-from memoranda.sessions.beginning import begin as begin_sessions
 from memoranda.sessions.sessions import Sessions
 from memoranda.sessions.values import Around, NewMessage, Observed
 from memoranda.store.core import Core
 from memoranda.store.covering import AUTO
+from memoranda.store.feature import Feature, install
 from memoranda.store.workers import Workers
 from memoranda.types import Job, Subject, Through
 
@@ -81,22 +72,17 @@ class Memoranda(Workspace):
         config: Config,
         wired: Wired,
         moves: Moves,
-        upkeep: Upkeep,
-        librarian: Librarian,
         engine: Engine,
-        session_services: SessionServices,
-        facts_clock: FactsClock,
+        auto: AutoEmbedder | None,
+        installed: Sequence[Feature],
         workers: Workers,
     ) -> None:
         super().__init__(wired.core, Subject(), engine)
         self.config = config
         self._lock = wired.lock
-        self._session_services = session_services
-        self._facts_clock = facts_clock
-        self.auto: AutoEmbedder | None = None
+        self.auto = auto
         self._moves = moves
-        self._upkeep = upkeep
-        self._librarian = librarian
+        self._features = installed
         self._workers = workers
         self._closed = False
 
@@ -136,29 +122,17 @@ class Memoranda(Workspace):
             threads.close()
             raise
         core = wired.core
-        upkeep = Upkeep(core, asyncio.get_running_loop())
         moves = Moves(core, wired.open_index, wired.index_url)
-        librarian = Librarian(core)
         engine = _engine(config, core)
-        AgentErasing(engine)
-        FileErasing(core)
-        session_services = begin_sessions(core)
-        facts_clock = begin_facts(core)
-        begin_asking(core)
-        begin_memory_stores(core)
-        begin_backfills(core)
+        auto = AutoEmbedder(core, moves) if config.embedder.url == AUTO and own is None else None
+        installed = features(core, engine, moves, auto)
+        install(core, installed)
         at_once = (config.knowledge.files_at_once, config.responses.background_at_once, config.jobs.workers)
         workers = Workers(core.jobs)
         await workers.start(config.jobs.workers, *(at_once if config.jobs.workers else ()))
-        await upkeep.begin()
-        librarian.begin()
-        session_services.clock.begin()
-        facts_clock.begin()
-        product = cls(config, wired, moves, upkeep, librarian, engine, session_services, facts_clock, workers)
-        if config.embedder.url == AUTO and own is None:
-            product.auto = AutoEmbedder(core, moves)
-            upkeep.also(product.auto.watch())
-        return product
+        for feature in installed:
+            await feature.start()
+        return cls(config, wired, moves, engine, auto, installed, workers)
 
     def as_subject(self, subject: Subject) -> Workspace:
         """Return the features as another subject sees them."""
@@ -278,12 +252,12 @@ class Memoranda(Workspace):
         if self._closed:
             return
         self._closed = True
-        self._upkeep.end()
-        await self._session_services.end()
-        await self._facts_clock.end()
+        for feature in reversed(self._features):
+            await feature.stop()
         await self._workers.stop()
-        await self.engine.stop()
-        await self._librarian.end()
+        for feature in reversed(self._features):
+            await feature.close()
+        await self.core.readers.close()
         await self.core.ledger.close()
         try:
             # A read of a cancelled coroutine may still run: it must end before its connection is closed.

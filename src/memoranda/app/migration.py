@@ -17,10 +17,11 @@ from memoranda.errors import Conflict, EmbedderUnavailable
 from memoranda.indexes.vector.base import Index
 from memoranda.providers.embeddings.base import Embedder
 from memoranda.store.core import MOVE_JOB, Core
+from memoranda.store.feature import Feature
 from memoranda.store.index_batches import replay
 from memoranda.store.index_checks import check_filled
 from memoranda.store.index_sync import Mirror
-from memoranda.store.jobs import REMODEL_JOB, Postponed, Run
+from memoranda.store.jobs import REMODEL_JOB, JobKind, Postponed, Run
 from memoranda.store.pace import STEP, Pace
 
 log = logging.getLogger("memoranda.migration")
@@ -32,6 +33,16 @@ GRACE_SECONDS = 5.0
 """How long a replaced index still answers searches that had begun."""
 
 
+def feature(moves: Moves) -> Feature:
+    """Declare the two jobs."""
+    return Feature(
+        jobs={
+            MOVE_JOB: JobKind(moves.move, asked_again=True),  # its URL may have a password
+            REMODEL_JOB: JobKind(moves.remodel),
+        }
+    )
+
+
 class Moves:
     """Handlers of the two jobs. `open_index` opens the index of a URL for a model; `index_url` is the one in force."""
 
@@ -40,8 +51,6 @@ class Moves:
         self._open_index = open_index
         self._url = index_url
         self._retired: list[Index] = []
-        core.jobs.handlers |= {MOVE_JOB: self.move, REMODEL_JOB: self.remodel}
-        core.jobs.asked_again.add(MOVE_JOB)  # its URL may have a password
 
     async def move(self, run: Run) -> dict[str, Any]:
         """Fill the index of another URL with the stored vectors, then switch to it."""

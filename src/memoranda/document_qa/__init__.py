@@ -1,8 +1,7 @@
 """Questions to uploaded documents, with memory: questions, answers, and memories of them."""
 
 from memoranda.document_qa.asking import UploadAsk
-from memoranda.document_qa.beginning import begin
 from memoranda.document_qa.documents import Documents
 from memoranda.document_qa.values import Asked, AskRequest, Document, LogEntry
 
-__all__ = ["AskRequest", "Asked", "Document", "Documents", "LogEntry", "UploadAsk", "begin"]
+__all__ = ["AskRequest", "Asked", "Document", "Documents", "LogEntry", "UploadAsk"]

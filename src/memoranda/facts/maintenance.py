@@ -8,6 +8,7 @@ import logging
 import random
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import msgspec
 
@@ -46,11 +47,11 @@ class Clock:
         self.core = core
         self._task: asyncio.Task[None] | None = None
 
-    def begin(self) -> None:
+    async def start(self) -> None:
         """Start the clock."""
         self._task = asyncio.create_task(self._watch(), name="facts-clock")
 
-    async def end(self) -> None:
+    async def stop(self) -> None:
         """Stop the clock."""
         if self._task is not None:
             self._task.cancel()
@@ -148,7 +149,7 @@ async def sweep(core: Core, tenant: str) -> Swept:
     return done
 
 
-async def sweep_job(core: Core, run: Run) -> dict[str, int]:
+async def sweep_job(core: Core, run: Run) -> dict[str, Any]:
     """Handler of the job that sweeps a tenant."""
     done = await sweep(core, run.tenant)
     return {"unused": done.unused, "over": done.over}

@@ -199,7 +199,7 @@ class Provenance:
         """Enqueue the extraction of messages again, of those that were extracted before: a job for each session. Of
         messages that did not change, only facts about the words of deleted facts are wanted: other facts of theirs may
         have been deleted or undone by hand. The job has the positions of these words, no texts."""
-        if not ids or EXTRACT_JOB not in self.jobs.handlers:
+        if not ids or EXTRACT_JOB not in self.jobs.kinds:
             return
         rows = messages_by_id(w.c, w.tenant, ids).values()
         sessions = sessions_by_id(w.c, w.tenant, {row.session_id for row in rows})

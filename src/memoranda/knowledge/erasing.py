@@ -28,7 +28,6 @@ class Erasing:
 
     def __init__(self, core: Core) -> None:
         self.core = core
-        core.erasers += [self.files, self.uploads, self.stores]
 
     # --- files -------------------------------------------------------------------------------------
 

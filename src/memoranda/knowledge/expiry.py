@@ -37,6 +37,17 @@ class Expiry:
     def __init__(self, core: Core) -> None:
         self.core = core
         self._swept_at = 0
+        self._watcher: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Begin to look for what has expired."""
+        self._watcher = asyncio.create_task(self.watch(), name="knowledge-expiry")
+
+    async def stop(self) -> None:
+        """Stop looking."""
+        if self._watcher is not None:
+            self._watcher.cancel()
+            await asyncio.gather(self._watcher, return_exceptions=True)
 
     async def watch(self) -> None:
         """Run every `EVERY` seconds, until cancelled."""

@@ -24,7 +24,7 @@ from memoranda.errors import (
     SpendingLimit,
     StorageError,
 )
-from memoranda.knowledge.attaching import ATTRIBUTES_JOB, COLUMNS, INDEX_JOB
+from memoranda.knowledge.attaching import COLUMNS
 from memoranda.knowledge.filling import Filling
 from memoranda.knowledge.records import AttachedRow, attached_of, chunk_row, chunking_of
 from memoranda.knowledge.removal import REMOVE_JOB, Removal, detach, hide
@@ -36,7 +36,7 @@ from memoranda.store.changes import Outcome
 from memoranda.store.core import Core
 from memoranda.store.ingest import FILES
 from memoranda.store.integrity import check_file
-from memoranda.store.jobs import CANCELLED, FILES_LANE, Postponed, Run
+from memoranda.store.jobs import CANCELLED, Postponed, Run
 from memoranda.store.rows import Record
 from memoranda.store.steps import DRAFTS, MARKS, parted, weight_of
 from memoranda.store.validation import Draft
@@ -70,10 +70,6 @@ class Pipeline:
         self.removal = removal
         self._filling: Filling | None = None
         self._away_until = 0.0
-        core.jobs.handlers |= {INDEX_JOB: self.index, ATTRIBUTES_JOB: self.reattribute}
-        core.jobs.lanes[INDEX_JOB] = FILES_LANE
-        core.jobs.endings[INDEX_JOB] = self.failed
-        core.jobs.retryings[INDEX_JOB] = self.again
 
     # --- one file ----------------------------------------------------------------------------------
 

@@ -18,7 +18,6 @@ from memoranda.responses.runs import ENDING, Run
 from memoranda.responses.values import LIVE, Response, ResponseRequest
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
-from memoranda.store.jobs import AGENT_LANE
 from memoranda.store.jobs import Run as Job
 from memoranda.types import Subject
 
@@ -41,10 +40,6 @@ class Background:
         self._keeping: dict[str, Keeping] = {}
         self._replays = asyncio.Semaphore(1)
         """Threads that decode events beside each other only delay the event loop."""
-        core.jobs.handlers[RESPOND_JOB] = self._job
-        core.jobs.lanes[RESPOND_JOB] = AGENT_LANE
-        core.jobs.endings[RESPOND_JOB] = self._given_up
-        core.jobs.asked_again.add(RESPOND_JOB)
 
     # --- queueing ----------------------------------------------------------------------------------
 
@@ -68,7 +63,8 @@ class Background:
 
     # --- making ------------------------------------------------------------------------------------
 
-    async def _job(self, job: Job) -> dict[str, Any] | None:
+    async def make(self, job: Job) -> dict[str, Any] | None:
+        """The job: makes a queued response, and returns its status; None if it has ended or is deleted."""
         id_ = job.payload.get("id", "")
         cancelled = self._starting[id_] = asyncio.Event()
         try:
@@ -131,7 +127,7 @@ class Background:
 
         return await self._core.threads.run(self._core.store.db.read, read, job.tenant)
 
-    def _given_up(self, c: Connection, job: Job, reason: str) -> None:
+    def given_up(self, c: Connection, job: Job, reason: str) -> None:
         """The job failed for good: so did the response."""
         row = c.one("get_response", [job.tenant, job.payload.get("id", "")])
         if row is not None:

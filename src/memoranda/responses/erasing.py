@@ -34,7 +34,6 @@ class Erasing:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        engine.core.erasers += [self.responses, self.conversations, self.agents]
 
     # --- responses ---------------------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ from memoranda.storage.sql.base import Connection, Row
 from memoranda.store.access import owns
 from memoranda.store.core import Core
 from memoranda.store.ids import listed
-from memoranda.store.jobs import AGENT_LANE, Run
+from memoranda.store.jobs import Run
 from memoranda.text.json import compact_json
 from memoranda.text.tokens import DEFAULT_ENCODING
 from memoranda.types import Subject
@@ -186,8 +186,6 @@ class History:
         self._making: dict[tuple[str, ...], asyncio.Task[Summary]] = {}
         self._resting: dict[tuple[str, str], float] = {}
         """Until when no request tries again, by tenant and session."""
-        core.jobs.handlers[SUMMARIZE_JOB] = self.make
-        core.jobs.lanes[SUMMARIZE_JOB] = AGENT_LANE
 
     async def load(
         self,

@@ -1,7 +1,6 @@
 """Messages: the log, its sessions, their summaries, and weekly rollups of channels."""
 
-from memoranda.sessions.beginning import SessionServices, begin
 from memoranda.sessions.sessions import Sessions
 from memoranda.sessions.values import EXTRACT_JOB, NewMessage, Observed, extraction_mode
 
-__all__ = ["EXTRACT_JOB", "NewMessage", "Observed", "SessionServices", "Sessions", "begin", "extraction_mode"]
+__all__ = ["EXTRACT_JOB", "NewMessage", "Observed", "Sessions", "extraction_mode"]

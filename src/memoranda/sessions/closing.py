@@ -59,7 +59,7 @@ class Closing:
                 continue
             if pending:
                 waiting.add(row.tenant_id)
-            if row.extraction == "lazy" and EXTRACT_JOB in self.jobs.handlers:
+            if row.extraction == "lazy" and EXTRACT_JOB in self.jobs.kinds:
                 payload = {"session_id": row.id}
                 self.jobs.place(c, row.tenant_id, EXTRACT_JOB, payload, dedup_key=row.id)
                 kinds.add(EXTRACT_JOB)
@@ -86,12 +86,11 @@ class Clock:
         self._loop = asyncio.get_running_loop()
         self._watcher: asyncio.Task[None] | None = None
 
-    def begin(self) -> None:
+    async def start(self) -> None:
         """Start the clock."""
-        self.core.expect = self.expect
         self._watcher = self._loop.create_task(self._watch())
 
-    async def end(self) -> None:
+    async def stop(self) -> None:
         """Stop the clock."""
         if self._watcher is not None:
             self._watcher.cancel()

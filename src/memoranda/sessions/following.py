@@ -117,7 +117,7 @@ class Following:
         """Have pending summaries made at a moment, by a job that is placed now or by the clock."""
         if at <= now:
             self.closing.place(w.c, {w.tenant})
-        w.then(partial(self.closing.core.expect, at))
+        w.then(partial(self.closing.core.due_times.announce, at))
 
     def _wanted(self, w: Writing, row: SessionRow) -> bool:
         """Return True if the session's channel is to have summaries."""

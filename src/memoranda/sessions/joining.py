@@ -101,7 +101,7 @@ class Joining:
             row, some = await core.threads.result(step)
             if row is None:
                 return {"messages": moved}
-            core.expect(row.due_at)
+            core.due_times.announce(row.due_at)
             moved += some
             await run.report(moved)
 

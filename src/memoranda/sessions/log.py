@@ -144,7 +144,7 @@ class Log:
             self.w.c.load("sessions", SessionRow._fields, [row])
             self.logged.opened.append(row.id)
             self._close_earlier(cluster)
-        if row.extraction == "eager" and EXTRACT_JOB in self.closing.jobs.handlers:
+        if row.extraction == "eager" and EXTRACT_JOB in self.closing.jobs.kinds:
             self.closing.jobs.place(
                 self.w.c, self.tenant, EXTRACT_JOB, {"session_id": row.id}, dedup_key=row.id
             )

@@ -110,7 +110,7 @@ class Ready:
             note(self._core, "closed", self._place.subject.tenant_id, logged.closed)
             tally["messages_observed"] += sum(created for _, created in logged.rows)
             if logged.due_at:
-                self._core.expect(logged.due_at)
+                self._core.due_times.announce(logged.due_at)
         return [results[i] for i in range(len(self._sayings))]
 
     @staticmethod

@@ -118,7 +118,7 @@ class Rolling:
         await self.core.threads.result(
             self.core.store.db.write(lambda c: c.run("fail_rollup", values), tenant=tenant)
         )
-        self.core.expect(again)
+        self.core.due_times.announce(again)
 
 
 def _keep(w: Writing, week: Week, rows: Sequence[SessionRow], digest: Digest | None, version: int) -> None:

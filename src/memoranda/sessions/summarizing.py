@@ -244,7 +244,7 @@ class Summarizing:
         for id_, by in done.summarized:
             log.info("session summarized", extra={"tenant": tenant, "session": id_, "by": by})
         if counts["created"]:
-            self.core.expect(now_micros() + QUIET)
+            self.core.due_times.announce(now_micros() + QUIET)
         for name, number in counts.items():
             self.core.tally[f"session_summaries.{name}"] += number
         return counts
@@ -287,7 +287,7 @@ class Summarizing:
         """Record why there is no summary, and when it is tried again."""
         again = now + int(backoff(row.attempts + 1, base=AGAIN, most=LONGEST) * SECOND)
         w.c.run("fail_session", [reason[:500], again, now, w.tenant, row.id, row.rev])
-        w.then(partial(self.core.expect, again))
+        w.then(partial(self.core.due_times.announce, again))
         extra = {"tenant": w.tenant, "session": row.id, "error": error, "attempt": row.attempts + 1}
         log.warning("session not summarized", extra=extra)
 

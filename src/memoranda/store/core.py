@@ -20,6 +20,7 @@ from memoranda.readers.pool import Readers
 from memoranda.storage.blobs.base import Blobs
 from memoranda.store.access import must_be_admin, visible_to
 from memoranda.store.changes import Outcome
+from memoranda.store.due_times import DueTimes
 from memoranda.store.forget_preview import Derived
 from memoranda.store.forgetting import Eraser
 from memoranda.store.ingest import Ingest
@@ -101,9 +102,9 @@ class Core(msgspec.Struct):
     quotas: Quotas
     chunking: Chunking
     erasers: list[Eraser] = msgspec.field(default_factory=list)
-    """The erasers of the other packages, in this order."""
+    """The erasers of the features, in this order. This and the next two are declared by features, see `Feature`."""
     derived: list[Derived] = msgspec.field(default_factory=list)
-    """What the other packages erase with messages and memories, for previews."""
+    """What the features erase with messages and memories, for previews."""
     writers: dict[str, Writer] = msgspec.field(default_factory=dict)
     """The writers of memories, by kind."""
     next: Embedder | None = None
@@ -111,8 +112,7 @@ class Core(msgspec.Struct):
     earlier: Embedder | None = None
     tally: Counter[str] = msgspec.field(default_factory=Counter)
     """Counts of indexing in this process: files `completed`, `failed` and `skipped`, `chunks`, `reading` seconds."""
-    expect: Callable[[int], None] = lambda at: None
-    """Called when something becomes due at a moment (microseconds), for the task that waits for due work."""
+    due_times: DueTimes = msgspec.field(default_factory=DueTimes)
 
     async def visible_row(self, subject: Subject, id: str) -> Record:
         """Return the row of a memory that the subject may see.

@@ -115,6 +115,19 @@ Ending = Callable[[Connection, Run, str], None]
 Retrying = Callable[[Connection, str, dict[str, Any]], dict[str, Any] | None]
 
 
+class JobKind(msgspec.Struct, frozen=True):
+    """How jobs of a kind run, and in which lane. `ending` is called in the same transaction when a job finally fails or
+    is cancelled. `retrying` is called in the same transaction when a failed job is retried, with its tenant and
+    payload; it returns the new payload, or None if what the job is about is gone. A kind that is `asked_again` is not
+    retried, but asked for again; the payload of such a job is not kept."""
+
+    handler: Handler
+    lane: int = DEFAULT_LANE
+    ending: Ending | None = None
+    retrying: Retrying | None = None
+    asked_again: bool = False
+
+
 FURTHEST = 25 * 3_600.0
 """Seconds from now: no job waits longer than a day, for the next day's spending. One that is due later was queued while
 the clock was ahead."""
@@ -130,16 +143,8 @@ class Jobs:
         self.threads = threads
         self.lease = int(lease_seconds * SECOND)
         self.max_attempts = max_attempts
-        self.handlers: dict[str, Handler] = {}
-        self.lanes: dict[str, int] = {}
-        """The lane of each kind that is not in the default lane."""
-        self.endings: dict[str, Ending] = {}
-        """Called by kind of job, in the same transaction, when a job finally fails or is cancelled."""
-        self.retryings: dict[str, Retrying] = {}
-        """Called by kind of job, in the same transaction, when a failed job is retried, with its tenant and payload;
-        returns the new payload, or None if what the job is about is gone."""
-        self.asked_again: set[str] = set()
-        """The kinds that are not retried, but asked for again; the payload of such a job is not kept."""
+        self.kinds: dict[str, JobKind] = {}
+        """What this version can do, see `Feature`."""
         self.owner = secrets.token_hex(8)
         self._leases = itertools.count(1)
         self.waking = {lane: asyncio.Event() for lane in (DEFAULT_LANE, FILES_LANE, AGENT_LANE, MEMORY_LANE)}
@@ -179,13 +184,12 @@ class Jobs:
     ) -> str:
         """Like `enqueue`, in the transaction of `c`: the job exists exactly when the rows it is about exist. Pass
         `woken` to the write, or call `wake` after the commit."""
-        if kind not in self.handlers:
-            raise NotFound(f"no handler for jobs of kind {kind!r}; known: {', '.join(self.handlers)}")
+        lane = self._known(kind).lane
         id_ = f"job_{secrets.token_hex(12)}"
         now = now_micros()
         revs = c.one("draw_revs", [1])
         assert revs is not None
-        due, lane = now + int(delay * SECOND), self.lanes.get(kind, DEFAULT_LANE)
+        due = now + int(delay * SECOND)
         values = [tenant, id_, revs[0], kind, dedup_key, lane, compact_json(payload), due, now, now]
         if c.run("add_job", values):
             return id_
@@ -195,11 +199,10 @@ class Jobs:
 
     def place_many(self, c: Connection, tenant: str, kind: str, payloads: Sequence[dict[str, Any]]) -> None:
         """Like `place`, one job for each payload."""
-        if kind not in self.handlers:
-            raise NotFound(f"no handler for jobs of kind {kind!r}; known: {', '.join(self.handlers)}")
+        lane = self._known(kind).lane
         revs = c.one("draw_revs", [len(payloads)])
         assert revs is not None
-        now, first, lane = now_micros(), int(revs[0]) - len(payloads) + 1, self.lanes.get(kind, DEFAULT_LANE)
+        now, first = now_micros(), int(revs[0]) - len(payloads) + 1
         c.load(
             "jobs",
             COLUMNS,
@@ -220,9 +223,15 @@ class Jobs:
             ],
         )
 
+    def _known(self, kind: str) -> JobKind:
+        if kind not in self.kinds:
+            raise NotFound(f"no handler for jobs of kind {kind!r}; known: {', '.join(self.kinds)}")
+        return self.kinds[kind]
+
     def wake(self, kind: str) -> None:
         """Make the workers of a kind look for jobs now."""
-        self.waking[self.lanes.get(kind, DEFAULT_LANE)].set()
+        known = self.kinds.get(kind)
+        self.waking[DEFAULT_LANE if known is None else known.lane].set()
 
     def wake_all(self) -> None:
         """Make all workers look for jobs now."""
@@ -285,13 +294,14 @@ class Jobs:
             Conflict: it has not failed, the same work is queued already, or its kind is asked for again.
         """
         job = await self.get(tenant, id_)
-        check_retry(job, self.asked_again)
+        kind = self.kinds.get(job.kind)
+        check_retry(job, asked_again=kind is not None and kind.asked_again)
 
         def work(c: Connection) -> Row | None:
             row = c.one("told_job", [tenant, id_])
             payload = json.loads(row[1]) if row else {}
-            if (retrying := self.retryings.get(job.kind)) is not None:
-                payload = retrying(c, tenant, payload) if payload else None
+            if kind is not None and kind.retrying is not None:
+                payload = kind.retrying(c, tenant, payload) if payload else None
             if payload is None or not c.run("retry_job", [now_micros(), tenant, id_, compact_json(payload)]):
                 raise Conflict(
                     f"job {id_!r} is not retried: the same work is queued already, or its data is gone"
@@ -316,8 +326,9 @@ class Jobs:
 
     def _end_of(self, c: Connection, run: Run, reason: str) -> None:
         """Call the ending of the job's kind, unless what the job is about was erased, and its payload with it."""
-        if run.payload and run.kind in self.endings:
-            self.endings[run.kind](c, run, reason)
+        kind = self.kinds.get(run.kind)
+        if run.payload and kind is not None and kind.ending is not None:
+            kind.ending(c, run, reason)
 
     async def wait(self, tenant: str, id_: str) -> Job:
         """Wait until the job has ended, in whatever state, and return it."""
@@ -459,10 +470,10 @@ class Jobs:
 
     async def _handler(self, run: Run) -> dict[str, Any] | None:
         check_deaths(run.kind, run.deaths)
-        handler = self.handlers.get(run.kind)
-        if handler is None:
+        kind = self.kinds.get(run.kind)
+        if kind is None:
             raise NotFound(f"no handler for jobs of kind {run.kind!r} in this version")
-        return await handler(run)
+        return await kind.handler(run)
 
     async def _beat(self, run: Run, work: asyncio.Task[Any]) -> None:
         """Renew the lease at intervals; cancel the work when another worker has the job."""
@@ -505,7 +516,8 @@ class Jobs:
     ) -> None:
         now = now_micros()
         stored_result = None if result is None else compact_json(result)
-        due, keeps = now + int(delay * SECOND), run.kind not in self.asked_again
+        due, kind = now + int(delay * SECOND), self.kinds.get(run.kind)
+        keeps = kind is None or not kind.asked_again
         values = [state, error, stored_result, due, now, run.tenant, run.id, run.lease, keeps]
 
         def work(c: Connection) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection
 
 from memoranda.errors import Conflict, InvalidInput, MemorandaError
 from memoranda.types import Job
@@ -42,15 +41,15 @@ def check_cancel(job: Job) -> None:
         )
 
 
-def check_retry(job: Job, asked_again: Collection[str]) -> None:
-    """Return if a user may retry a job; the kinds `asked_again` are not retried.
+def check_retry(job: Job, *, asked_again: bool) -> None:
+    """Return if a user may retry a job; one of a kind that is `asked_again` is not retried.
 
     Raises:
         Conflict: it has not failed, or its kind is asked for again.
     """
     if job.state != "failed":
         raise Conflict(f"job {job.id!r} is {job.state}; only a failed job can be retried")
-    if job.kind in asked_again:
+    if asked_again:
         raise Conflict(f"job {job.id!r} is not retried; {ASK_AGAIN}")
 
 

@@ -114,7 +114,7 @@ class Restoring:
         if not self._dry_run:
             await self._each(CONVERSATIONS, self._summaries, quiet=True)
             await self._each(ATTACHED, self._settle, quiet=True)
-            self._core.expect(now_micros())
+            self._core.due_times.announce(now_micros())
         return self.report
 
     # --- rows --------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Background work of questions to documents: jobs and hooks."""
+"""What questions to documents add to an open library."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from memoranda.document_qa.remembering import Remembering, edited, gone
 from memoranda.document_qa.turns import REMEMBER_JOB
 from memoranda.errors import ConfigError
 from memoranda.store.core import Core
-from memoranda.store.jobs import MEMORY_LANE
+from memoranda.store.feature import Feature
+from memoranda.store.jobs import MEMORY_LANE, JobKind
 
 DIMENSION = "uploadask.memory.memoryVectorDim"
 
@@ -29,12 +30,15 @@ def check_dimension(config: Config, model: str, dim: int) -> None:
         )
 
 
-def begin(core: Core) -> None:
-    """Register jobs and hooks; call it before jobs run."""
-    core.jobs.handlers[REMEMBER_JOB] = Remembering(core).remember
-    core.jobs.handlers[DERIVE_JOB] = Backfill(core).derive
-    core.jobs.lanes |= {REMEMBER_JOB: MEMORY_LANE, DERIVE_JOB: MEMORY_LANE}
-    core.store.cascades.append(gone)
-    core.store.edits.append(edited)
-    core.erasers.append(erase_asked)
-    core.derived.append(count_turns)
+def feature(core: Core) -> Feature:
+    """Declare the jobs, reactions to changed memories and eraser of questions to documents."""
+    return Feature(
+        jobs={
+            REMEMBER_JOB: JobKind(Remembering(core).remember, MEMORY_LANE),
+            DERIVE_JOB: JobKind(Backfill(core).derive, MEMORY_LANE),
+        },
+        cascades=(gone,),
+        edits=(edited,),
+        erasers=(erase_asked,),
+        derived=(count_turns,),
+    )
