@@ -23,6 +23,7 @@ from growth import LANGUAGE, vectors
 from memoranda import Memoranda
 from memoranda.clock import moment
 from memoranda.sessions import keeping
+from memoranda.sessions.closing import Clock, Closing
 from memoranda.store.jobs import MEMORY_LANE
 
 BEGAN = 1_700_000_000_000_000
@@ -116,7 +117,8 @@ async def summarizing(sessions: int) -> float:
 
             await core.threads.result(core.store.db.write(reopen))
             began, wall = time.process_time(), time.perf_counter()
-            while not await rc._session_services.clock.look():
+            clock = Clock(Closing(core))
+            while not await clock.look():
                 pass
             closed = time.process_time() - began
             while (run := await core.jobs._claim(MEMORY_LANE)) is not None:

@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 from collections import defaultdict
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -17,6 +18,11 @@ TOP_LEVEL_FILES = 8
 """Beside `__init__.py`."""
 SHARED_LAYERS = 2
 """The layers that every package may use, which the picture leaves out."""
+SHARED = {"core", "_core", "store", "_store", "jobs", "_jobs"}
+"""The names under which features have the objects that they share."""
+REGISTRIES = {"kinds", "cascades", "edits", "erasers", "derived", "writers", "caches"}
+"""The attributes of these objects that have what features declare."""
+CHANGES = {"append", "extend", "insert", "add", "update", "setdefault", "listen"}
 
 
 def layers() -> dict[str, int]:
@@ -117,6 +123,50 @@ def test_no_cycle_between_modules() -> None:
     for name in modules():
         if state[name] == 0:
             walk(name)
+
+
+def names_of(node: ast.expr) -> list[str]:
+    """The names of an attribute and of what it is an attribute of, the last one first."""
+    names = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    return [*names, node.id] if isinstance(node, ast.Name) else names
+
+
+def assigned(node: ast.AST) -> Iterator[ast.expr]:
+    """What a statement assigns to, in it or as a whole."""
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    if isinstance(node, ast.AugAssign | ast.AnnAssign):
+        targets = [node.target]
+    for target in targets:
+        for part in target.elts if isinstance(target, ast.Tuple) else [target]:
+            yield part.value if isinstance(part, ast.Subscript) else part
+
+
+def added_to(node: ast.AST) -> Iterator[ast.expr]:
+    """What a call such as `core.erasers.append` adds to."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CHANGES:
+        yield node.func.value
+
+
+def test_features_declare_what_they_add() -> None:
+    """Outside of the store, nobody assigns to attributes of the core, the store or the jobs, or adds to what features
+    declare; within it, only `install` registers. Counters are counted anywhere, and a measurement may change the
+    library that it opens."""
+    hooks, registering = [], set()
+    for module, tree in modules().items():
+        for node in ast.walk(tree):
+            targets = [names_of(target) for target in assigned(node)]
+            targets = [names for names in targets if SHARED & {*names[1:]} and names[0] != "tally"]
+            added = [names_of(target) for target in added_to(node)]
+            added = [names for names in added if SHARED & {*names[1:]} and names[0] in REGISTRIES]
+            if added:
+                registering.add(module)
+            if package_of(module) != "store" and not module.startswith("memoranda.app.evals."):
+                hooks += [f"{module}: {'.'.join(reversed(names))}" for names in (*targets, *added)]
+    assert hooks == []
+    assert registering == {"memoranda.store.feature"}
 
 
 def test_few_files_at_the_top() -> None:

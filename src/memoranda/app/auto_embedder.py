@@ -131,7 +131,7 @@ class AutoEmbedder:
                 lambda: open_embedder(MULTILINGUAL, threads=settings.threads, cache_size=settings.cache_size)
             )
             await core.threads.run(store.prepare, embedder.model, embedder.dim)
-            core.next, core.next_url = embedder, MULTILINGUAL
+            core.set_next(embedder, MULTILINGUAL)
         stored = await core.threads.run(store.db.read, lambda c: c.one("get_meta", ["embedder"]))
         payload: dict[str, Any] = {"rows_per_second": None}
         if stored is not None and stored[0] == MULTILINGUAL:

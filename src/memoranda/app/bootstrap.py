@@ -6,6 +6,7 @@ import logging
 import secrets
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -269,12 +270,6 @@ def _core(
         store.db, threads, lease_seconds=config.jobs.lease_seconds, max_attempts=config.jobs.max_attempts
     )
 
-    def use(taken: Embedder) -> None:
-        core.embedder, core.next, core.earlier = taken, None, embedder
-        core.ingest.embedder = taken
-        core.recall.calibration = taken.calibration
-        core.recall.settings = _settings(config, taken)
-
     model = open_model(config.model, lambda: core.embedder)
     ledger = Ledger(store.db, threads, config.spending)
     core = Core(
@@ -287,7 +282,7 @@ def _core(
         default_limit=config.search.default_limit,
         max_batch=limits.max_batch,
         max_query_chars=limits.max_query_chars,
-        use=use,
+        search_settings=partial(_settings, config),
         blobs=blobs,
         readers=_readers(config),
         config=config,

@@ -19,7 +19,7 @@ from typing import Any, Literal
 import msgspec
 
 from memoranda.config.sections import Config
-from memoranda.document_qa.beginning import DIMENSION, check_dimension
+from memoranda.document_qa.feature import DIMENSION, check_dimension
 from memoranda.errors import ConfigError, MemorandaError
 from memoranda.knowledge.integrity import compare_files
 from memoranda.providers.chat import open_model

@@ -27,7 +27,7 @@ from memoranda.store.ingest import Ingest
 from memoranda.store.integrity import check_file
 from memoranda.store.jobs import Jobs
 from memoranda.store.retries import RELEASE_JOB
-from memoranda.store.retrieval.search import Recall
+from memoranda.store.retrieval.search import Recall, Settings
 from memoranda.store.rows import Record, attributes
 from memoranda.store.store import Store
 from memoranda.store.transaction import Writing, no_two_texts
@@ -80,8 +80,8 @@ class Writer(Protocol):
 
 class Core(msgspec.Struct):
     """What the operations share; wired once, for every subject. `fallback` only quotes, and replaces a model that is
-    unavailable. `next` is the configured embedder while searches still use the vectors of an earlier one; `use`
-    switches texts and queries to another embedder."""
+    unavailable. `next` is the configured embedder while searches still use the vectors of an earlier one, which is
+    `earlier` once they use its own."""
 
     store: Store
     embedder: Embedder
@@ -92,7 +92,8 @@ class Core(msgspec.Struct):
     default_limit: int
     max_batch: int
     max_query_chars: int
-    use: Callable[[Embedder], None]
+    search_settings: Callable[[Embedder], Settings]
+    """Returns the settings of searches with an embedder."""
     blobs: Blobs
     readers: Readers
     config: Config
@@ -113,6 +114,17 @@ class Core(msgspec.Struct):
     tally: Counter[str] = msgspec.field(default_factory=Counter)
     """Counts of indexing in this process: files `completed`, `failed` and `skipped`, `chunks`, `reading` seconds."""
     due_times: DueTimes = msgspec.field(default_factory=DueTimes)
+
+    def set_next(self, embedder: Embedder, url: str) -> None:
+        """Note the embedder, and its URL, whose vectors are to be made while the present one answers."""
+        self.next, self.next_url = embedder, url
+
+    def use(self, embedder: Embedder) -> None:
+        """Embed texts and queries with another embedder from here on."""
+        self.earlier, self.embedder, self.next = self.embedder, embedder, None
+        self.ingest.embedder = embedder
+        self.recall.calibration = embedder.calibration
+        self.recall.settings = self.search_settings(embedder)
 
     async def visible_row(self, subject: Subject, id: str) -> Record:
         """Return the row of a memory that the subject may see.
