@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from memoranda.errors import NotFound
+from memoranda.clock import now_micros
+from memoranda.errors import NotFound, StorageError
 from memoranda.knowledge import pipeline
 from memoranda.knowledge.removal import REMOVE_JOB, hide
 from memoranda.knowledge.values import NewStoreFile
@@ -369,3 +370,23 @@ def test_the_clock_goes_on_after_trouble(lone: Any, monkeypatch: pytest.MonkeyPa
     stuck[0] = False
     lone.rc.portal.call(lone.expiry.sweep(-10.0))
     assert list(lone.core.blobs.stored(-10.0)) == []
+
+
+@pytest.mark.parametrize("error", [StorageError("no space left"), ValueError("a defect")])
+def test_a_failure_of_expiry_is_counted_and_does_not_stop_the_rest(
+    shelf: Any, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    ids = [shelf.file(text).id for text in ("one", "two")]
+    past = now_micros() - 1
+    assert shelf.change("UPDATE files SET expires_at = ? WHERE tenant_id = ?", past, shelf.tenant) == 2
+    failures, delete = shelf.core.tally["background_failures.expiry"], shelf.core.blobs.delete
+
+    def fails(tenant: str, id_: str) -> None:
+        if id_ == ids[0]:
+            raise error
+        delete(tenant, id_)
+
+    monkeypatch.setattr(shelf.core.blobs, "delete", fails)
+    shelf.look_at_the_clock()
+    assert shelf.core.tally["background_failures.expiry"] == failures + 1
+    assert {id_ for _, id_ in shelf.core.blobs.stored(-10.0)} & {*ids} == {ids[0]}

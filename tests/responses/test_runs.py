@@ -258,8 +258,9 @@ def test_a_product_that_is_closed_ends_what_is_under_way(tmp_path: Any, desk: An
 
 
 def test_what_follows_a_response(desk: Any) -> None:
-    """Hooks hear of each one that is stored, after its end was told; one that fails harms nobody."""
+    """Hooks hear of each one that is stored, after its end was told; one that fails harms nobody, and is counted."""
     desk.script({"text": "hi", "repeat": True})
+    failures = desk.inner.core.tally["background_failures.responses"]
     engine, heard, kept = desk.inner.engine, [], list(desk.inner.engine.hooks)
 
     async def fail(answered: Any) -> None:
@@ -277,6 +278,7 @@ def test_what_follows_a_response(desk: Any) -> None:
     finally:
         engine.hooks[:] = kept
     assert sorted(heard) == sorted([(stored.id, "completed", "one"), (behind.id, "completed", "two")])
+    assert desk.inner.core.tally["background_failures.responses"] == failures + 2
 
 
 def test_two_hundred_streams_at_once_lose_nothing(desk: Any) -> None:

@@ -251,6 +251,7 @@ def test_a_failure_in_the_middle_is_repaired_by_a_job(
         is_whole(opened, ROWS + 1)
         assert not failures
         assert held.begun_from[2] == 2 * STEP, "it goes on from where it was"
+        assert opened.inner.core.tally["background_failures.indexes"] == 1
 
 
 @pytest.mark.parametrize("at", [1, 3])

@@ -67,6 +67,7 @@ class AutoEmbedder:
                 await self.check()
                 trouble = ""
             except MemorandaError as exc:  # the rows or the model are away: whoever needs them says so
+                self.core.note_failure("embedder")
                 if str(exc) != trouble:
                     log.warning("the languages of texts were not looked at: %s", exc)
                 trouble = str(exc)

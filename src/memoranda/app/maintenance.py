@@ -89,6 +89,7 @@ class Upkeep:
             done = await self.core.threads.run(derived.repair)
         except Exception as exc:  # however it fails
             log.warning("an index is not up to date, and is tried again: %s", exc)
+            self.core.note_failure("indexes")
             for side in list(derived.behind):
                 self.behind(side)
         else:
@@ -114,6 +115,7 @@ class Upkeep:
                 await self.core.threads.run(self.core.store.refresh)
                 trouble = ""
             except Exception as exc:  # however an index fails: this must go on
+                self.core.note_failure("indexes")
                 if str(exc) != trouble:
                     known = isinstance(exc, MemorandaError)
                     log.warning("not in step with the other processes: %s", exc, exc_info=not known)

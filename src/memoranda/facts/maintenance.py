@@ -64,6 +64,7 @@ class Clock:
                 await self.look()
             except MemorandaError as exc:
                 log.warning("facts are not looked after for now: %s", exc)
+                self.core.note_failure("facts")
 
     async def look(self) -> list[str]:
         """Enqueue the jobs that are due; return their kinds."""

@@ -76,10 +76,11 @@ class Expiry:
     async def _tried(self, work: Coroutine[Any, Any, object]) -> None:
         try:
             await work
-        except MemorandaError as exc:
-            log.warning("what has expired stays for now: %s", exc)
-        except Exception:  # whatever it is: this run must go on, and the next one start
-            log.exception("what has expired stays for now")
+        except Exception as exc:  # whatever it is: this run must go on, and the next one start
+            self.core.note_failure("expiry")
+            known = isinstance(exc, MemorandaError)
+            level = logging.WARNING if known else logging.ERROR
+            log.log(level, "what has expired stays for now: %s", exc, exc_info=not known)
 
     async def _due(self, name: str, now: int) -> list[tuple[str, str]]:
         rows = await self.core.threads.run(self.core.store.db.read, lambda c: c.all(name, [now, AT_ONCE]))

@@ -315,6 +315,7 @@ class Engine:
                 await hook(answered)
             except Exception as exc:
                 log.error("what follows the response %s failed", plan.response.id, exc_info=exc)
+                self.core.note_failure("responses")
 
     async def _count_used(self, answered: Answered) -> None:
         await count_used(answered.turn, answered.response.extensions.get("memory", {}))

@@ -311,6 +311,7 @@ class History:
             await self._core.jobs.enqueue(tenant, SUMMARIZE_JOB, payload, dedup_key=key)
         except MemorandaError as exc:
             log.warning("a summary was not asked for: %s", exc)
+            self._core.note_failure("responses")
 
     async def _shortened(self, stored: StoredPast, at: int, encoding: str, settings: Summarization) -> Past:
         """The last turns from item `at` on, and a summary of the rest made now."""

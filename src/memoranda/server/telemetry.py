@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from itertools import accumulate
+from typing import get_args
 
 from opentelemetry import propagate, trace
 from opentelemetry.trace import Span, SpanKind
@@ -18,7 +19,7 @@ from memoranda.contexts.assembly import PARTS
 from memoranda.providers.chat.base import Model
 from memoranda.providers.embeddings.cache import CachedEmbedder
 from memoranda.storage.sql.holds import BOUNDS, Spread
-from memoranda.store.core import Core
+from memoranda.store.core import BackgroundWork, Core
 from memoranda.store.jobs import FILES_LANE
 from memoranda.types import Added
 
@@ -139,6 +140,7 @@ class _State(Collector):
         yield from self._answering()
         yield from self._sessions()
         yield from self._asking()
+        yield self._background()
 
     def _sizes(self) -> Iterator[Metric]:
         store = self.core.store
@@ -188,6 +190,16 @@ class _State(Collector):
         for state in JOB_STATES:
             jobs.add_metric([state], counts.get(state, 0))
         return jobs
+
+    def _background(self) -> Metric:
+        failures = CounterMetricFamily(
+            "memoranda_background_failures",
+            "Failures of background work, by what it is for.",
+            labels=["work"],
+        )
+        for work in get_args(BackgroundWork):
+            failures.add_metric([work], self.core.tally[f"background_failures.{work}"])
+        return failures
 
     def _indexing(self) -> Iterator[Metric]:
         tally = self.core.tally.copy()

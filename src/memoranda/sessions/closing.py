@@ -116,6 +116,7 @@ class Clock:
                 wait = await self.look()
                 trouble = ""
             except MemorandaError as exc:
+                self.core.note_failure("sessions")
                 wait = LOOK_SECONDS
                 if str(exc) != trouble:
                     log.warning("no session is closed for now: %s", exc)

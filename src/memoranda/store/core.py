@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 import msgspec
 
@@ -40,6 +40,8 @@ T = TypeVar("T")
 EMBED_JOB = "memories.embed"
 COMPACT_JOB = "store.compact"
 MOVE_JOB = "index.move"
+BackgroundWork = Literal["responses", "indexes", "embedder", "expiry", "sessions", "facts"]
+"""What works in the background beside jobs, in the metrics."""
 FEW_ROWS = 50
 """The most rows that are read by id on the event loop."""
 
@@ -125,6 +127,10 @@ class Core(msgspec.Struct):
         self.ingest.embedder = embedder
         self.recall.calibration = embedder.calibration
         self.recall.settings = self.search_settings(embedder)
+
+    def note_failure(self, work: BackgroundWork) -> None:
+        """Count a failure of background work, of which no caller hears: the metrics show it."""
+        self.tally[f"background_failures.{work}"] += 1
 
     async def visible_row(self, subject: Subject, id: str) -> Record:
         """Return the row of a memory that the subject may see.
