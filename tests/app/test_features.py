@@ -73,6 +73,17 @@ async def test_erasers_go_from_responses_over_files_to_messages() -> None:
     ]  # fmt: skip
 
 
+async def test_jobs_that_forgetting_leaves_are_declared() -> None:
+    async with await opened() as product:
+        kinds = product.core.jobs.kinds
+    assert {name for name, kind in kinds.items() if kind.completes_deletion} == {
+        "memories.release", "knowledge.remove", "memory_stores.clear",
+    }  # fmt: skip
+    assert {name for name, kind in kinds.items() if kind.maintenance} == {
+        "memories.embed", "store.compact", "index.move", "memories.remodel", "store.repair",
+    }  # fmt: skip
+
+
 async def test_features_start_and_stop_while_jobs_run_and_close_after(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

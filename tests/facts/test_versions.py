@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from memoranda.clock import now_micros
 from memoranda.errors import Conflict, Forbidden, NotFound, StorageError
 from memoranda.facts import cut, provenance, versions
 from memoranda.facts.maintenance import Clock
 from memoranda.store import retries
-from memoranda.store.jobs import JobKind
 from memoranda.store.retries import RELEASE_JOB
 from memoranda.store.rows import fetch_ids
 from memoranda.store.transaction import Writing
@@ -221,17 +221,17 @@ def test_what_rests_on_one_message_goes_in_steps(
 
 def failing(talk: Any, monkeypatch: pytest.MonkeyPatch, times: int = 1_000) -> list[int]:
     """Lets so many attempts to release facts fail, those in the list that it returns."""
-    real, left = talk.core.jobs.kinds[RELEASE_JOB].handler, list(range(times))
+    real, left = talk.core.jobs.kinds[RELEASE_JOB], list(range(times))
 
     async def release(run: Any) -> Any:
         if left:
             left.pop()
             raise RuntimeError("the disk is full")
-        return await real(run)
+        return await real.handler(run)
 
     monkeypatch.setattr(retries, "backoff", lambda attempt: 0.01)
     monkeypatch.setattr(provenance, "MARKS", 3)
-    monkeypatch.setitem(talk.core.jobs.kinds, RELEASE_JOB, JobKind(release))
+    monkeypatch.setitem(talk.core.jobs.kinds, RELEASE_JOB, replace(real, handler=release))
     return left
 
 

@@ -7,10 +7,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from memoranda.errors import Conflict, IndexUnavailable, InvalidInput, NotFound
 from memoranda.facts import provenance, reconciling
-from memoranda.store.jobs import JobKind, Run
+from memoranda.store.jobs import Run
 from memoranda.store.retries import RELEASE_JOB
 from memoranda.store.rows import fetch_ids
 from memoranda.store.transaction import Writing
@@ -379,7 +380,7 @@ def test_of_more_facts_than_one_transaction_changes_each_holds_until_the_next(
         end,
         talk.tenant,
     )
-    real, then = talk.core.jobs.kinds[RELEASE_JOB].handler, talk.known("Mara lives in Berlin").id
+    real, then = talk.core.jobs.kinds[RELEASE_JOB], talk.known("Mara lives in Berlin").id
 
     def remove(w: Writing) -> None:
         w.remove([row.seq for row in fetch_ids(w.c, w.tenant, [then]).values()])
@@ -387,9 +388,9 @@ def test_of_more_facts_than_one_transaction_changes_each_holds_until_the_next(
     async def release(run: Run) -> Any:
         if next_too:
             await talk.core.threads.result(talk.core.store.transact(talk.tenant, remove))
-        return await real(run)
+        return await real.handler(run)
 
-    monkeypatch.setitem(talk.core.jobs.kinds, RELEASE_JOB, JobKind(release))
+    monkeypatch.setitem(talk.core.jobs.kinds, RELEASE_JOB, replace(real, handler=release))
     monkeypatch.setattr(provenance, "MARKS", 3)
     talk.memories.delete(first.id)
     assert talk.live() == (texts if next_too else ["Mara lives in Berlin"])

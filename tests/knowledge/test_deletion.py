@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from memoranda.clock import now_micros
 from memoranda.errors import NotFound, StorageError
@@ -277,7 +278,7 @@ def test_what_is_on_its_way_out_is_not_found(full: tuple[Any, str, str], way: st
         held.append(run)
         raise jobs.Postponed("held by the test", 0.05)
 
-    shelf.core.jobs.kinds["knowledge.remove"] = jobs.JobKind(later)
+    shelf.core.jobs.kinds["knowledge.remove"] = replace(removal, handler=later)
     shelf.admin.stores.detach(store, file) if way == "detach" else shelf.admin.files.delete(file)
     assert shelf.core.store.words.count(shelf.tenant) > 20
     for mode in ("words", "dense", "hybrid"):
@@ -316,7 +317,7 @@ def test_a_removal_that_lost_its_job_is_taken_up(full: tuple[Any, str, str]) -> 
     async def dies(run: Any) -> Any:
         raise jobs.Cancelled
 
-    shelf.core.jobs.kinds["knowledge.remove"] = jobs.JobKind(dies)
+    shelf.core.jobs.kinds["knowledge.remove"] = replace(removal, handler=dies)
     shelf.admin.files.delete(file)
     shelf.settle()
     assert "memories" in holding(shelf, SECRET)
@@ -344,7 +345,7 @@ def test_a_mark_that_comes_while_its_job_ends_has_a_job(full: tuple[Any, str, st
             core.jobs.wake(REMOVE_JOB)
         return result
 
-    core.jobs.kinds[REMOVE_JOB] = jobs.JobKind(ends)
+    core.jobs.kinds[REMOVE_JOB] = replace(remove, handler=ends)
     shelf.admin.stores.detach(store, file)
     shelf.settle()
     assert shelf.rows("SELECT * FROM removing") == []

@@ -33,9 +33,9 @@ def feature(core: Core) -> Feature:
     upkeep = Upkeep(core, asyncio.get_running_loop())
     return Feature(
         jobs={
-            EMBED_JOB: JobKind(upkeep.embed),
-            COMPACT_JOB: JobKind(upkeep.compact),
-            REPAIR_JOB: JobKind(upkeep.repair),
+            EMBED_JOB: JobKind(upkeep.embed, maintenance=True),
+            COMPACT_JOB: JobKind(upkeep.compact, maintenance=True),
+            REPAIR_JOB: JobKind(upkeep.repair, maintenance=True),
         },
         on_pending=upkeep.schedule_from_writer,
         on_behind=upkeep.behind,

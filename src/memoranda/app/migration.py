@@ -37,8 +37,9 @@ def feature(moves: Moves) -> Feature:
     """Declare the two jobs."""
     return Feature(
         jobs={
-            MOVE_JOB: JobKind(moves.move, asked_again=True),  # its URL may have a password
-            REMODEL_JOB: JobKind(moves.remodel),
+            # the URL of a move may have a password
+            MOVE_JOB: JobKind(moves.move, asked_again=True, maintenance=True),
+            REMODEL_JOB: JobKind(moves.remodel, maintenance=True),
         }
     )
 

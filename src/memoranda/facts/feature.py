@@ -36,7 +36,7 @@ def feature(core: Core) -> Feature:
             SWEEP_JOB: JobKind(partial(sweep_job, core), MEMORY_LANE),
             CONSOLIDATE_JOB: JobKind(partial(_consolidate, core), MEMORY_LANE),
             RECONCILE_JOB: JobKind(Reconciliation(core).job, MEMORY_LANE),
-            RELEASE_JOB: JobKind(provenance.release),
+            RELEASE_JOB: JobKind(provenance.release, completes_deletion=True),
         },
         cascades=(provenance.gone,),
         edits=(provenance.edited,),

@@ -20,7 +20,7 @@ def feature(core: Core) -> Feature:
         jobs={
             INDEX_JOB: JobKind(pipeline.index, FILES_LANE, ending=pipeline.failed, retrying=pipeline.again),
             ATTRIBUTES_JOB: JobKind(pipeline.reattribute),
-            REMOVE_JOB: JobKind(removal.remove),
+            REMOVE_JOB: JobKind(removal.remove, completes_deletion=True),
         },
         erasers=(erasing.files, erasing.uploads, erasing.stores),
         start=expiry.start,

@@ -14,7 +14,7 @@ def feature(core: Core) -> Feature:
     """Declare the job, reactions to changed memories and eraser of memory stores; needs the running event loop."""
     removal = Removal(core, asyncio.get_running_loop())
     return Feature(
-        jobs={CLEAR_JOB: JobKind(removal.clear)},
+        jobs={CLEAR_JOB: JobKind(removal.clear, completes_deletion=True)},
         cascades=(removal.gone,),
         edits=(removal.edited,),
         erasers=(removal.erase,),

@@ -370,14 +370,16 @@ async def erase_jobs(run: Erasure) -> None:
         return
     text = None if aim.bound else aim.text
     everything = aim.everything and aim.whole and not aim.bound
+    completing = {kind for kind, declared in run.jobs.kinds.items() if declared.completes_deletion}
+    maintenance = {kind for kind, declared in run.jobs.kinds.items() if declared.maintenance}
     async for rows in run.pages("jobs", "seq, id, kind, payload, error, result", ("1 = 1", [])):
         ids, outcomes = [], []
         for _, id_, kind, encoded, *rest in rows:
-            if kind in COMPLETING or (encoded == "{}" and not any(rest)):
+            if kind in completing or (encoded == "{}" and not any(rest)):
                 continue
             payload = msgspec.json.decode(encoded)
             mentioned = text is not None and text.within(*_texts(payload))
-            if mentioned or (everything and kind not in MAINTENANCE) or _about(run, payload):
+            if mentioned or (everything and kind not in maintenance) or _about(run, payload):
                 ids.append(id_)
             elif text is not None and text.within(*rest):
                 outcomes.append(id_)
@@ -385,18 +387,6 @@ async def erase_jobs(run: Erasure) -> None:
             await run.change(partial(_cancelled, jobs=run.jobs, ids=ids, outcomes=outcomes))
 
 
-COMPLETING = frozenset((RELEASE_JOB, "knowledge.remove", "memory_stores.clear"))
-"""Jobs that complete a deletion; their payloads have ids only."""
-MAINTENANCE = frozenset(
-    (
-        "memories.embed",
-        "store.compact",
-        "index.move",
-        "memories.remodel",
-        "store.repair",
-    )
-)
-"""Jobs about the rows of every user: their payloads contain no text."""
 NAMES = {"user_id": "user", "session_id": "session", "session": "session", "conversation": "session"}
 """Keys of job payloads that name a place."""
 

@@ -126,6 +126,10 @@ class JobKind(msgspec.Struct, frozen=True):
     ending: Ending | None = None
     retrying: Retrying | None = None
     asked_again: bool = False
+    completes_deletion: bool = False
+    """Its payloads have ids only, and forgetting cancels no such job."""
+    maintenance: bool = False
+    """It is about the rows of every user, and its payloads have no texts: forgetting everything cancels no such job."""
 
 
 FURTHEST = 25 * 3_600.0
