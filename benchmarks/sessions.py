@@ -121,8 +121,8 @@ async def summarizing(sessions: int) -> float:
             while not await clock.look():
                 pass
             closed = time.process_time() - began
-            while (run := await core.jobs._claim(MEMORY_LANE)) is not None:
-                await core.jobs._attempt(run)
+            while (run := (await core.jobs.claim(MEMORY_LANE))[0]) is not None:
+                await core.jobs.attempt(run)
             spent = time.process_time() - began
             made = core.tally["session_summaries.created"]
             print(

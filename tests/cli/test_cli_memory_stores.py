@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memoranda.app.blocking.memory_stores import BlockingStoreMemories
+from memoranda.app.blocking.features import BlockingStoreMemories
 
 CALLS = pytest.mark.parametrize("calls", ["run", pytest.param("served", marks=pytest.mark.slow)])
 """Commands work with a folder, or with a server."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memoranda.app.blocking import BlockingMemoranda
-from memoranda.app.blocking.memory_stores import BlockingStoreMemories
+from memoranda.app.blocking.features import BlockingStoreMemories
 from memoranda.memory_stores.values import NewStore, NewStoreMemory, StoreMemory, StoreMemoryChange
 from memoranda.types import Subject
 from support.waiting import until

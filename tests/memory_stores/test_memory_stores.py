@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import memoranda
 from memoranda.app.blocking import BlockingMemoranda
-from memoranda.app.blocking.memory_stores import BlockingStoreMemories
+from memoranda.app.blocking.features import BlockingStoreMemories
 from memoranda.errors import Conflict, Forbidden, InvalidInput, MemorandaError, NotFound
 from memoranda.memory_stores.rows import cursor
 from memoranda.memory_stores.values import (

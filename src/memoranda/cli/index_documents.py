@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from memoranda.app.blocking.knowledge import BlockingKnowledge
+from memoranda.app.blocking.features import BlockingKnowledge
 from memoranda.app.folder_sync.document_sync import Filed, Filing, How, summary
 from memoranda.app.folder_sync.scan import Skipped
 from memoranda.cli.find_store import find_store_or_none

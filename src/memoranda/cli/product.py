@@ -15,10 +15,13 @@ from memoranda.errors import FolderInUse, IndexUnavailable, NotFound
 from memoranda.storage.data_lock import DATABASE, refuse_lost_database
 
 if TYPE_CHECKING:  # importing the application takes two seconds, and a folder that is served is not opened
-    from memoranda.app.blocking.features import BlockingMemories
-    from memoranda.app.blocking.knowledge import BlockingKnowledge
+    from memoranda.app.blocking.features import (
+        BlockingKnowledge,
+        BlockingMemories,
+        BlockingMemoryStores,
+        BlockingStoreMemories,
+    )
     from memoranda.app.blocking.memoranda import BlockingMemoranda
-    from memoranda.app.blocking.memory_stores import BlockingMemoryStores, BlockingStoreMemories
     from memoranda.client.client import Client
     from memoranda.client.knowledge import ClientKnowledge
     from memoranda.client.memory_stores import ClientMemoryStores, ClientStoreMemories

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from memoranda.app.blocking import BlockingMemoranda, BlockingMemories
 from memoranda.app.blocking.calls import InProcess
-from memoranda.app.blocking.knowledge import BlockingKnowledge
+from memoranda.app.blocking.features import BlockingKnowledge
 from memoranda.app.memoranda import Memoranda
 from memoranda.client import Client
 from memoranda.client.knowledge import ClientKnowledge
@@ -47,7 +47,7 @@ def knowledge_of(product: Product) -> BlockingKnowledge | ClientKnowledge:
     if isinstance(product, BlockingMemoranda | Client):
         return product.knowledge
     if isinstance(product, Memoranda):
-        return BlockingKnowledge(product.knowledge, _loop())
+        return BlockingKnowledge(InProcess(product.knowledge, _loop()))
     raise InvalidInput(
         "product",
         f"is {type(product).__name__}, which has no vector stores; use a whole product, or leave `stores` out",

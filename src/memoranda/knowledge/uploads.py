@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Sequence
+from collections.abc import Sequence
 from hashlib import md5, sha256
 from typing import Any
 
@@ -13,6 +13,7 @@ from memoranda.knowledge.expiry import end_upload
 from memoranda.knowledge.files import Files, Staged, insert
 from memoranda.knowledge.quotas import check_file, check_storage, quotas_of
 from memoranda.knowledge.records import FileRow, UploadRow, files_of, part_value, upload_value
+from memoranda.knowledge.sources import Source, pieces_of
 from memoranda.knowledge.values import Purpose, Upload, UploadPart
 from memoranda.storage.blobs.base import BlobWriter
 from memoranda.storage.sql.base import Connection
@@ -115,8 +116,9 @@ class Uploads:
         _must_be_pending(row)
         return row
 
-    async def add_part(self, upload_id: str, pieces: AsyncIterable[bytes]) -> UploadPart:
-        """Store one part of at most 64 MB; parts may come in any order and concurrently.
+    async def add_part(self, upload_id: str, source: Source) -> UploadPart:
+        """Store one part of at most 64 MB, from a path, bytes, an open file or pieces as they arrive. Parts may come in
+        any order and concurrently.
 
         Raises:
             NotFound: no such upload for this subject.
@@ -130,7 +132,7 @@ class Uploads:
         id_ = new_id("part_")
         writer = await self._core.threads.run(self._core.blobs.writer, self._tenant, id_)
         try:
-            async for piece in pieces:
+            async for piece in pieces_of(source):
                 if writer.size + len(piece) > min(MAX_PART, row.bytes):
                     most = f"{MAX_PART} bytes" if row.bytes > MAX_PART else f"the {row.bytes} bytes announced"
                     raise InvalidInput("data", f"is larger than {most}; send smaller parts")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 from memoranda.concurrency.portal import Portal, following
@@ -26,7 +27,20 @@ class InProcess:
     def call(self, method: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any]) -> Any:
         """See `Calls.call`."""
         work = method(self.inner, *args, **named)
-        return following(work, self.portal) if inspect.isasyncgen(work) else self.portal.call(work)
+        return self._blocking(self.portal.call(work) if inspect.iscoroutine(work) else work)
+
+    def part(self, name: str) -> Any:
+        """Return a feature that is an attribute of the feature, blocking."""
+        return self._blocking(getattr(self.inner, name))
+
+    def _blocking(self, value: Any) -> Any:
+        """Return a value for callers without an event loop: an iterator, or the methods of a feature, blocking."""
+        if type(value) is tuple:
+            return tuple(self._blocking(each) for each in value)
+        if hasattr(type(value), "__anext__"):
+            return following(value, self.portal)
+        kind = BLOCKING.get(type(value))
+        return value if kind is None else kind(InProcess(value, self.portal))
 
 
 class Feature:
@@ -36,6 +50,21 @@ class Feature:
 
     def __init__(self, calls: Calls) -> None:
         self.calls = calls
+
+    @property
+    def inner(self) -> Any:
+        """The feature on its event loop, in this process.
+
+        Raises:
+            AttributeError: the feature is at a server.
+        """
+        if not isinstance(self.calls, InProcess):
+            raise AttributeError(f"{type(self).__name__} is at a server and has no inner feature here")
+        return self.calls.inner
+
+
+BLOCKING: dict[type, type[Feature]] = {}
+"""The blocking class of each feature."""
 
 
 def methods_of(feature: type) -> dict[str, Callable[..., Any]]:
@@ -48,11 +77,26 @@ def methods_of(feature: type) -> dict[str, Callable[..., Any]]:
     }
 
 
-def blocking_feature(feature: type) -> type[Feature]:
-    """Return a class with the methods of a feature, which wait for their results."""
-    methods = {name: _blocking(method) for name, method in methods_of(feature).items()}
-    parts = {**methods, "feature": feature, "__doc__": feature.__doc__, "__module__": __name__}
-    return type(f"Blocking{feature.__name__}", (Feature,), parts)
+def blocking_feature(
+    feature: type, *, parts: Sequence[str] = (), returning: Sequence[str] = ()
+) -> type[Feature]:
+    """Return a class with the methods of a feature, which wait for their results. `parts` are attributes that are
+    features, `returning` methods that return one at once."""
+    verbs = methods_of(feature) | {name: getattr(feature, name) for name in returning}
+    members = {name: _blocking(method) for name, method in verbs.items()} | {
+        name: _part(name) for name in parts
+    }
+    about = {"feature": feature, "__doc__": feature.__doc__, "__module__": __name__}
+    BLOCKING[feature] = made = type(f"Blocking{feature.__name__}", (Feature,), members | about)
+    return made
+
+
+def _part(name: str) -> cached_property[Any]:
+    def part(self: Feature) -> Any:
+        assert isinstance(self.calls, InProcess)
+        return self.calls.part(name)
+
+    return cached_property(part)
 
 
 def _blocking(method: Callable[..., Any]) -> Callable[..., Any]:

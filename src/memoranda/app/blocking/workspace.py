@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from memoranda.app.blocking.agents import BlockingConversations, BlockingResponses
 from memoranda.app.blocking.calls import InProcess
-from memoranda.app.blocking.document_qa import BlockingUploadAsk
 from memoranda.app.blocking.features import (
     BlockingAgents,
     BlockingArchives,
     BlockingBackfills,
     BlockingContexts,
+    BlockingConversations,
     BlockingCosts,
     BlockingFacts,
+    BlockingKnowledge,
     BlockingMemories,
+    BlockingMemoryStores,
     BlockingSessions,
+    BlockingSwitches,
+    BlockingUploadAsk,
 )
-from memoranda.app.blocking.knowledge import BlockingKnowledge
-from memoranda.app.blocking.memory_stores import BlockingMemoryStores
-from memoranda.app.blocking.switches import BlockingSwitches
+from memoranda.app.blocking.responses import BlockingResponses
 from memoranda.app.workspace import Workspace
 from memoranda.concurrency.portal import Portal
 
@@ -40,7 +41,7 @@ class BlockingWorkspace:
     @cached_property
     def knowledge(self) -> BlockingKnowledge:
         """Files and vector stores."""
-        return BlockingKnowledge(self.inner.knowledge, self.portal)
+        return BlockingKnowledge(InProcess(self.inner.knowledge, self.portal))
 
     @cached_property
     def sessions(self) -> BlockingSessions:
@@ -65,7 +66,7 @@ class BlockingWorkspace:
     @cached_property
     def conversations(self) -> BlockingConversations:
         """Conversations and their items."""
-        return BlockingConversations(self.inner.conversations, self.portal)
+        return BlockingConversations(InProcess(self.inner.conversations, self.portal))
 
     @cached_property
     def agents(self) -> BlockingAgents:
@@ -75,17 +76,17 @@ class BlockingWorkspace:
     @cached_property
     def upload_ask(self) -> BlockingUploadAsk:
         """Documents, and questions about them."""
-        return BlockingUploadAsk(self.inner.upload_ask, self.portal)
+        return BlockingUploadAsk(InProcess(self.inner.upload_ask, self.portal))
 
     @cached_property
     def switches(self) -> BlockingSwitches:
         """Switches of the tenant and of its channels."""
-        return BlockingSwitches(self.inner.switches, self.portal)
+        return BlockingSwitches(InProcess(self.inner.switches, self.portal))
 
     @cached_property
     def memory_stores(self) -> BlockingMemoryStores:
         """Memory stores."""
-        return BlockingMemoryStores(self.inner.memory_stores, self.portal)
+        return BlockingMemoryStores(InProcess(self.inner.memory_stores, self.portal))
 
     @cached_property
     def archives(self) -> BlockingArchives:

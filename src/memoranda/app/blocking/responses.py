@@ -1,4 +1,4 @@
-"""Responses and conversations for callers without an event loop."""
+"""Responses for callers without an event loop."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Generator, Iterator
 from typing_extensions import Unpack
 
 from memoranda.concurrency.portal import Portal, blocking, following
-from memoranda.responses.conversations import Conversations
 from memoranda.responses.events import Event
 from memoranda.responses.responses import Responses
 from memoranda.responses.values import RequestFields, ResponseRequest
@@ -39,20 +38,3 @@ class BlockingResponses:
         """Yield the events of a background response, see `Responses.events`."""
         for batch in following(self.portal.call(self.inner.events(id, after)), self.portal):
             yield from batch
-
-
-class BlockingConversations:
-    """`responses.conversations.Conversations`, method for method."""
-
-    def __init__(self, inner: Conversations, portal: Portal) -> None:
-        self.inner = inner
-        self.portal = portal
-
-    create = blocking(Conversations.create)
-    get = blocking(Conversations.get)
-    update = blocking(Conversations.update)
-    delete = blocking(Conversations.delete)
-    items = blocking(Conversations.items)
-    add_items = blocking(Conversations.add_items)
-    get_item = blocking(Conversations.get_item)
-    delete_item = blocking(Conversations.delete_item)
