@@ -24,7 +24,7 @@ from memoranda import Memoranda
 from memoranda.clock import moment
 from memoranda.sessions import keeping
 from memoranda.sessions.closing import Clock, Closing
-from memoranda.store.jobs import MEMORY_LANE
+from memoranda.store.job_kinds import MEMORY_LANE
 
 BEGAN = 1_700_000_000_000_000
 MINUTE = 60_000_000

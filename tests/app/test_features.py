@@ -11,7 +11,7 @@ from memoranda.app import memoranda as module
 from memoranda.app.features import features
 from memoranda.app.memoranda import Memoranda
 from memoranda.store.feature import Feature, install
-from memoranda.store.jobs import MEMORY_LANE, JobKind, Run
+from memoranda.store.job_kinds import MEMORY_LANE, JobKind, Run
 from memoranda.store.workers import Workers
 
 

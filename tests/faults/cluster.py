@@ -25,7 +25,7 @@ from typing import Any
 import psycopg
 
 from memoranda.client import Client
-from memoranda.store.jobs import JobKind
+from memoranda.store.job_kinds import JobKind
 from support.processes import guard
 from support.waiting import until
 
@@ -291,7 +291,7 @@ def either(first: Postgres, second: Postgres) -> str:
 async def do_jobs(url: str, lease: int, table: str) -> None:
     """Works on jobs of kind `test.tick`: waits as long as the payload says, then leaves a line in `table`."""
     from memoranda import Memoranda
-    from memoranda.store.jobs import Run
+    from memoranda.store.job_kinds import Run
     from memoranda.store.workers import Workers
 
     lines = connect(url)

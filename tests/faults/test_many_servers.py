@@ -24,7 +24,7 @@ from memoranda.app import maintenance
 from memoranda.app.memoranda import Memoranda
 from memoranda.errors import NotFound
 from memoranda.store import index_sync
-from memoranda.store.jobs import JobKind
+from memoranda.store.job_kinds import JobKind
 from support import postgres
 from support.live_files import holding
 from support.waiting import until

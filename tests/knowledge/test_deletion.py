@@ -18,7 +18,7 @@ from memoranda.errors import NotFound, StorageError
 from memoranda.knowledge import pipeline
 from memoranda.knowledge.removal import REMOVE_JOB, hide
 from memoranda.knowledge.values import NewStoreFile
-from memoranda.store import jobs, retries
+from memoranda.store import job_kinds, retries
 from memoranda.text.splitting import Chunking
 from memoranda.types import Subject
 from support.waiting import until
@@ -276,7 +276,7 @@ def test_what_is_on_its_way_out_is_not_found(full: tuple[Any, str, str], way: st
 
     async def later(run: Any) -> Any:
         held.append(run)
-        raise jobs.Postponed("held by the test", 0.05)
+        raise job_kinds.Postponed("held by the test", 0.05)
 
     shelf.core.jobs.kinds["knowledge.remove"] = replace(removal, handler=later)
     shelf.admin.stores.detach(store, file) if way == "detach" else shelf.admin.files.delete(file)
@@ -315,7 +315,7 @@ def test_a_removal_that_lost_its_job_is_taken_up(full: tuple[Any, str, str]) -> 
     removal = shelf.core.jobs.kinds["knowledge.remove"]
 
     async def dies(run: Any) -> Any:
-        raise jobs.Cancelled
+        raise job_kinds.Cancelled
 
     shelf.core.jobs.kinds["knowledge.remove"] = replace(removal, handler=dies)
     shelf.admin.files.delete(file)

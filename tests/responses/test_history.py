@@ -36,7 +36,7 @@ from memoranda.responses.turns import starts_of, turns_of
 from memoranda.responses.values import Item, Response, Summary
 from memoranda.storage.sql.sqlite import SqliteConnection
 from memoranda.storage.sql.statements import statements
-from memoranda.store.jobs import AGENT_LANE, JobKind
+from memoranda.store.job_kinds import AGENT_LANE, JobKind
 from memoranda.types import Subject
 from support.growth import grows_in_proportion
 from support.waiting import until, until_async

@@ -9,7 +9,7 @@ import pytest
 
 from memoranda.errors import Conflict, Forbidden, InvalidInput, NotFound
 from memoranda.sessions import joining, log
-from memoranda.store.jobs import JobKind, Postponed
+from memoranda.store.job_kinds import JobKind, Postponed
 from support.waiting import until
 
 pytestmark = pytest.mark.rows_in("sqlite", "postgresql")

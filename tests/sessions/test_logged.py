@@ -12,7 +12,7 @@ import pytest
 import memoranda
 from memoranda.errors import StorageError
 from memoranda.store import retries
-from memoranda.store.jobs import JobKind
+from memoranda.store.job_kinds import JobKind
 from memoranda.types import Subject
 from support.waiting import until
 

@@ -13,9 +13,10 @@ from memoranda.clock import now_micros
 from memoranda.concurrency.threads import Threads
 from memoranda.errors import Conflict, InvalidInput, NotFound
 from memoranda.storage.sql.base import Connection
-from memoranda.store import jobs as module
+from memoranda.store import job_kinds as module
 from memoranda.store import retries
-from memoranda.store.jobs import JobKind, Jobs, Postponed, Run
+from memoranda.store.job_kinds import JobKind, Postponed, Run
+from memoranda.store.jobs import Jobs
 from memoranda.store.retries import RELEASE_JOB, backoff
 from memoranda.store.workers import Workers
 from support.waiting import until_async

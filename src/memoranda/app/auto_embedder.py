@@ -19,7 +19,8 @@ from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.covering import DECIDED, ENGLISH, MULTILINGUAL, Decision, decision, note
 from memoranda.store.feature import Feature
-from memoranda.store.jobs import REMODEL_JOB, REMODEL_KEY, Run
+from memoranda.store.job_kinds import Run
+from memoranda.store.jobs import REMODEL_JOB, REMODEL_KEY
 from memoranda.text.analysis import language_in
 
 log = logging.getLogger("memoranda.embedder")

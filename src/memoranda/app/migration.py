@@ -21,7 +21,8 @@ from memoranda.store.feature import Feature
 from memoranda.store.index_batches import replay
 from memoranda.store.index_checks import check_filled
 from memoranda.store.index_sync import Mirror
-from memoranda.store.jobs import REMODEL_JOB, JobKind, Postponed, Run
+from memoranda.store.job_kinds import JobKind, Postponed, Run
+from memoranda.store.jobs import REMODEL_JOB
 from memoranda.store.pace import STEP, Pace
 
 log = logging.getLogger("memoranda.migration")

@@ -10,7 +10,7 @@ from memoranda.document_qa.turns import REMEMBER_JOB
 from memoranda.errors import ConfigError
 from memoranda.store.core import Core
 from memoranda.store.feature import Feature
-from memoranda.store.jobs import MEMORY_LANE, JobKind
+from memoranda.store.job_kinds import MEMORY_LANE, JobKind
 
 DIMENSION = "uploadask.memory.memoryVectorDim"
 

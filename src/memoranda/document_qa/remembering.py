@@ -15,7 +15,7 @@ from memoranda.errors import MemorandaError
 from memoranda.sessions.records import messages_by_id
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
-from memoranda.store.jobs import Run
+from memoranda.store.job_kinds import Run
 from memoranda.store.rows import Record, fetch
 from memoranda.store.steps import ROWS
 from memoranda.store.transaction import Gone, Writing

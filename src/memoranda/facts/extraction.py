@@ -40,7 +40,7 @@ from memoranda.sessions.switches import in_force, switches_of
 from memoranda.sessions.values import ASKED, EXTRACT_JOB, SWITCHED
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
-from memoranda.store.jobs import Postponed, Run
+from memoranda.store.job_kinds import Postponed, Run
 from memoranda.store.rows import Home, context_of, fetch_ids, home_at
 from memoranda.store.transaction import Writing
 from memoranda.text import prompts

@@ -31,7 +31,7 @@ from memoranda.storage.sql.base import Connection, Row
 from memoranda.store.core import Core
 from memoranda.store.forget_preview import Preview
 from memoranda.store.ids import listed
-from memoranda.store.jobs import Run
+from memoranda.store.job_kinds import Run
 from memoranda.store.retries import RELEASE_JOB
 from memoranda.store.rows import Record, fetch, fetch_ids, linked_to, refs_of, speaker_of
 from memoranda.store.steps import MARKS, parted

@@ -19,7 +19,7 @@ from memoranda.facts.parsing import Candidate, parsed
 from memoranda.providers.chat.base import Ask
 from memoranda.providers.chat.said import said
 from memoranda.store.core import Core
-from memoranda.store.jobs import Postponed, Run
+from memoranda.store.job_kinds import Postponed, Run
 from memoranda.store.rows import Home, Record, fetch_ids, home_of, start_of
 from memoranda.store.transaction import Writing
 from memoranda.text import prompts

@@ -9,7 +9,7 @@ from memoranda.knowledge.pipeline import Pipeline
 from memoranda.knowledge.removal import REMOVE_JOB, Removal
 from memoranda.store.core import Core
 from memoranda.store.feature import Feature
-from memoranda.store.jobs import FILES_LANE, JobKind
+from memoranda.store.job_kinds import FILES_LANE, JobKind
 
 
 def feature(core: Core) -> Feature:

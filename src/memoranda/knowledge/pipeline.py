@@ -36,7 +36,8 @@ from memoranda.store.changes import Outcome
 from memoranda.store.core import Core
 from memoranda.store.ingest import FILES
 from memoranda.store.integrity import check_file
-from memoranda.store.jobs import CANCELLED, Postponed, Run
+from memoranda.store.job_kinds import Postponed, Run
+from memoranda.store.jobs import CANCELLED
 from memoranda.store.rows import Record
 from memoranda.store.steps import DRAFTS, MARKS, parted, weight_of
 from memoranda.store.validation import Draft

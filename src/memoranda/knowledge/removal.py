@@ -7,7 +7,7 @@ from typing import Any
 
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
-from memoranda.store.jobs import Run
+from memoranda.store.job_kinds import Run
 from memoranda.store.steps import ROWS
 
 log = logging.getLogger("memoranda.knowledge")

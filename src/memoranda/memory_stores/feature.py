@@ -7,7 +7,7 @@ import asyncio
 from memoranda.memory_stores.removal import CLEAR_JOB, Removal, count_erased
 from memoranda.store.core import Core
 from memoranda.store.feature import Feature
-from memoranda.store.jobs import JobKind
+from memoranda.store.job_kinds import JobKind
 
 
 def feature(core: Core) -> Feature:

@@ -19,7 +19,7 @@ from memoranda.store.core import Core
 from memoranda.store.forget_preview import Preview
 from memoranda.store.forgetting import Forgetting, removed
 from memoranda.store.ids import listed
-from memoranda.store.jobs import Run
+from memoranda.store.job_kinds import Run
 from memoranda.store.rows import Record, fetch_ids
 from memoranda.store.steps import ROWS, TEXTS, parted
 from memoranda.store.transaction import Gone, Writing

@@ -18,7 +18,7 @@ from memoranda.responses.runs import ENDING, Run
 from memoranda.responses.values import LIVE, Response, ResponseRequest
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
-from memoranda.store.jobs import Run as Job
+from memoranda.store.job_kinds import Run as Job
 from memoranda.types import Subject
 
 RESPOND_JOB = "responses.create"

@@ -7,7 +7,7 @@ from memoranda.responses.engine import Engine
 from memoranda.responses.erasing import Erasing
 from memoranda.responses.history import SUMMARIZE_JOB
 from memoranda.store.feature import Feature
-from memoranda.store.jobs import AGENT_LANE, JobKind
+from memoranda.store.job_kinds import AGENT_LANE, JobKind
 
 
 def feature(engine: Engine) -> Feature:

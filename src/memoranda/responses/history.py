@@ -34,7 +34,7 @@ from memoranda.storage.sql.base import Connection, Row
 from memoranda.store.access import owns
 from memoranda.store.core import Core
 from memoranda.store.ids import listed
-from memoranda.store.jobs import Run
+from memoranda.store.job_kinds import Run
 from memoranda.text.json import compact_json
 from memoranda.text.tokens import DEFAULT_ENCODING
 from memoranda.types import Subject

@@ -20,7 +20,7 @@ from memoranda.providers.chat.base import Model
 from memoranda.providers.embeddings.cache import CachedEmbedder
 from memoranda.storage.sql.holds import BOUNDS, Spread
 from memoranda.store.core import BackgroundWork, Core
-from memoranda.store.jobs import FILES_LANE
+from memoranda.store.job_kinds import FILES_LANE
 from memoranda.types import Added
 
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)

@@ -11,7 +11,7 @@ from memoranda.sessions.joining import JOIN_JOB, Joining
 from memoranda.sessions.summarizing import Summarizing
 from memoranda.store.core import Core
 from memoranda.store.feature import Feature
-from memoranda.store.jobs import MEMORY_LANE, JobKind
+from memoranda.store.job_kinds import MEMORY_LANE, JobKind
 
 
 def feature(core: Core) -> Feature:

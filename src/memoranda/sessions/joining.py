@@ -26,7 +26,7 @@ from memoranda.sessions.records import (
 from memoranda.sessions.switches import summarized
 from memoranda.sessions.values import MODES
 from memoranda.storage.sql.base import Connection
-from memoranda.store.jobs import Run
+from memoranda.store.job_kinds import Run
 from memoranda.store.rows import fetch_ids
 from memoranda.store.steps import MARKS
 from memoranda.store.transaction import Writing

@@ -16,7 +16,8 @@ from memoranda.sessions.summarizer import Telling
 from memoranda.sessions.switches import summarized
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
-from memoranda.store.jobs import SECOND, Run
+from memoranda.store.job_kinds import Run
+from memoranda.store.jobs import SECOND
 from memoranda.store.retries import backoff
 from memoranda.store.rows import fetch_ids
 from memoranda.store.transaction import Writing

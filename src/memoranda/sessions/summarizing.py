@@ -25,7 +25,8 @@ from memoranda.sessions.summarizer import Telling
 from memoranda.sessions.switches import in_force, summarized, switches_of
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
-from memoranda.store.jobs import SECOND, Postponed, Run
+from memoranda.store.job_kinds import Postponed, Run
+from memoranda.store.jobs import SECOND
 from memoranda.store.retries import backoff
 from memoranda.store.rows import fetch_ids, zone_of
 from memoranda.store.transaction import Writing

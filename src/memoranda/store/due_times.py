@@ -1,4 +1,4 @@
-"""When something becomes due: whoever stores it announces the moment, and the tasks that wait for due work listen."""
+"""Moments at which something becomes due: the writer announces them, and the tasks that wait for due work listen."""
 
 from __future__ import annotations
 

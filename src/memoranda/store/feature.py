@@ -11,7 +11,7 @@ from memoranda.store.core import Core, Writer
 from memoranda.store.due_times import Listener
 from memoranda.store.forget_preview import Derived
 from memoranda.store.forgetting import Eraser
-from memoranda.store.jobs import JobKind
+from memoranda.store.job_kinds import JobKind
 from memoranda.store.transaction import Cascade, Edit
 
 T = TypeVar("T")

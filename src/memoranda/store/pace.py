@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import monotonic
 
-from memoranda.store.jobs import Run
+from memoranda.store.job_kinds import Run
 
 STEP = 64
 """Rows between two reports, without a limit."""

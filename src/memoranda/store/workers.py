@@ -10,16 +10,8 @@ from typing import Any
 
 from memoranda.clock import now_micros
 from memoranda.errors import StorageError
-from memoranda.store.jobs import (
-    AGENT_LANE,
-    DEFAULT_LANE,
-    FILES_LANE,
-    MEMORY_LANE,
-    OTHERS_WAIT,
-    SECOND,
-    Jobs,
-    Run,
-)
+from memoranda.store.job_kinds import AGENT_LANE, DEFAULT_LANE, FILES_LANE, MEMORY_LANE, Run
+from memoranda.store.jobs import OTHERS_WAIT, SECOND, Jobs
 
 log = logging.getLogger("memoranda.jobs")
 LONGEST_WAIT = 300.0
