@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from memoranda.app.blocking.memoranda import open
     from memoranda.app.memoranda import Memoranda
+    from memoranda.client.client import AsyncClient, Client, connect
     from memoranda.config import Config
     from memoranda.knowledge.values import NewStoreFile, Passage, PassageQuery
     from memoranda.responses.values import Response, ResponseRequest
@@ -16,12 +17,14 @@ if TYPE_CHECKING:
     from memoranda.types import Hit, Memory, NewMemory, Query, SearchResult, Subject
 
 __all__ = [
-    "Chunking", "Config", "Hit", "Memoranda", "Memory", "NewMemory", "NewStoreFile", "Passage", "PassageQuery", "Query",
-    "Response", "ResponseRequest", "SearchResult", "Subject", "open",
+    "AsyncClient", "Chunking", "Client", "Config", "Hit", "Memoranda", "Memory", "NewMemory", "NewStoreFile", "Passage",
+    "PassageQuery", "Query", "Response", "ResponseRequest", "SearchResult", "Subject", "connect", "open",
 ]  # fmt: skip
 
 _PLACES = {
+    "AsyncClient": "memoranda.client.client",
     "Chunking": "memoranda.text.splitting",
+    "Client": "memoranda.client.client",
     "Config": "memoranda.config",
     "NewStoreFile": "memoranda.knowledge.values",
     "Passage": "memoranda.knowledge.values",
@@ -29,6 +32,7 @@ _PLACES = {
     "Memoranda": "memoranda.app.memoranda",
     "Response": "memoranda.responses.values",
     "ResponseRequest": "memoranda.responses.values",
+    "connect": "memoranda.client.client",
     "open": "memoranda.app.blocking.memoranda",
 }
 

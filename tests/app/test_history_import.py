@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 from collections import Counter
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,17 @@ from hypothesis import strategies as st
 
 import memoranda
 from memoranda.app.blocking import BlockingMemoranda
-from memoranda.app.history_import import BATCH, Add, Check, ImportOptions, Observe, Write, importing, run
+from memoranda.app.history_import import (
+    BATCH,
+    Add,
+    Check,
+    Import,
+    ImportOptions,
+    Observe,
+    Write,
+    advance,
+    importing,
+)
 from memoranda.app.history_report import HistoryImported, Stored
 from memoranda.errors import InvalidInput
 from memoranda.store.steps import CHARS
@@ -63,6 +74,14 @@ def test_equal_parts_are_stored_together(tmp_path: Path, dry_run: bool) -> None:
     report = run(importing(path, ImportOptions(format="mcp-memory", dry_run=dry_run)), perform)
     assert sizes == [1] * (1_000 // BATCH)
     assert counts(report) == {"fact": 1_000}
+
+
+def run(work: Import, perform: Callable[[Write], Sequence[Stored]]) -> HistoryImported:
+    """The report of an import whose writes `perform` carries out."""
+    step = advance(work, None)
+    while not isinstance(step, HistoryImported):
+        step = advance(work, perform(step))
+    return step
 
 
 @pytest.mark.parametrize("one", SAMPLES, ids=lambda one: f"{one.format}-{one.form}")

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from memoranda.app.blocking import BlockingMemoranda, BlockingWorkspace
-from memoranda.app.workspace import Workspace
+from memoranda.app.blocking import BlockingMemoranda
+from memoranda.app.blocking.workspace import BlockingFeatures
+from memoranda.app.workspace import Features
 from memoranda.errors import Forbidden, NotFound
 from memoranda.types import Subject
 
@@ -20,7 +21,7 @@ def features_of(kind: type) -> dict[str, type]:
     return {name: made for name, made in vars(kind).items() if isinstance(made, cached_property)}
 
 
-FEATURES = tuple(features_of(Workspace))
+FEATURES = tuple(features_of(Features))
 
 
 def test_each_feature_acts_for_the_subject_and_is_created_once_at_its_first_use(
@@ -40,7 +41,7 @@ def test_a_product_has_the_features_of_its_own_subject(rc: BlockingMemoranda) ->
 
 
 def test_callers_without_an_event_loop_have_the_same_features(rc: BlockingMemoranda) -> None:
-    assert tuple(features_of(BlockingWorkspace)) == FEATURES
+    assert tuple(features_of(BlockingFeatures)) == FEATURES
     ada = rc.as_subject(ADA)
     assert ada.subject == ADA
     for name in FEATURES:

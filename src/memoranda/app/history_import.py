@@ -154,19 +154,6 @@ def advance(work: Import, reply: Sequence[Stored] | MemorandaError | None) -> Wr
         return report
 
 
-def run(work: Import, perform: Callable[[Write], Sequence[Stored]]) -> HistoryImported:
-    """Return the report of an import whose writes `perform` carries out."""
-    step = advance(work, None)
-    while not isinstance(step, HistoryImported):
-        reply: Sequence[Stored] | MemorandaError
-        try:
-            reply = perform(step)
-        except MemorandaError as exc:
-            reply = exc
-        step = advance(work, reply)
-    return step
-
-
 class _Writer:
     """Turns items into writes and counts their results."""
 

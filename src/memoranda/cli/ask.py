@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,13 +12,16 @@ from memoranda.cli.find_store import all_stores, find_store
 from memoranda.cli.invocation import Invocation, common_options
 from memoranda.cli.options import Scope, ScopeId, scope_of, some_text
 from memoranda.cli.output import emit, plain, say, say_degraded, say_evidence
-from memoranda.cli.product import Knowledge, Product
+from memoranda.cli.product import Product
 from memoranda.cli.sources import Sources, source_lines, sources_of
 from memoranda.errors import InvalidInput, ModelError, NotFound
 from memoranda.knowledge.search import MAX_STORES
 from memoranda.responses.events import Event
 from memoranda.responses.values import Item, MemoryUse, ResponseRequest
 from memoranda.sessions.values import is_person
+
+if TYPE_CHECKING:
+    from memoranda.app.blocking.features import BlockingKnowledge
 
 RECENT = 20
 """Messages of the session that the model is shown before the question."""
@@ -99,7 +102,7 @@ def _places(scope: str | None, user: str | None, channel: str | None, session: s
     return {**places, name: id_}
 
 
-def _store_ids(knowledge: Knowledge, names: list[str] | None) -> list[str]:
+def _store_ids(knowledge: BlockingKnowledge, names: list[str] | None) -> list[str]:
     """Return the ids of the stores to search: those that are named, else all that have not expired."""
     if names:
         return list(dict.fromkeys(find_store(knowledge, name).id for name in names))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import typer
@@ -19,9 +19,12 @@ from memoranda.cli.invocation import Invocation, common_options
 from memoranda.cli.options import ids_of
 from memoranda.cli.output import emit, origin, plain, say
 from memoranda.cli.paths import find_files
-from memoranda.cli.product import Memories, load_config, open_product
+from memoranda.cli.product import load_config, open_product
 from memoranda.cli.progress import bar
 from memoranda.types import Hit
+
+if TYPE_CHECKING:
+    from memoranda.app.blocking.features import BlockingMemories
 
 SESSION = "sample"
 SHOWN = 300
@@ -102,7 +105,7 @@ def own_documents() -> list[Path]:
     return [path for name in DOCUMENTS if (path := root / name).exists()]
 
 
-def documents(memories: Memories, *, quiet: bool) -> Indexed:
+def documents(memories: BlockingMemories, *, quiet: bool) -> Indexed:
     """Memoranda's own documents, indexed globally."""
     roots = own_documents()
     paths, _ = find_files(roots, [], hidden=False, missing=False)
@@ -111,7 +114,7 @@ def documents(memories: Memories, *, quiet: bool) -> Indexed:
         return index(memories, paths, roots, how, on_file=lambda done: report(done.files, len(paths), ""))
 
 
-def ask(memories: Memories, question: Question) -> Hit | None:
+def ask(memories: BlockingMemories, question: Question) -> Hit | None:
     """The best hit for a question, if there is any."""
     hits = memories.search(question.query, scopes=[question.scope], limit=1).results
     return hits[0] if hits else None

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from memoranda.cli.invocation import all_rows
 from memoranda.cli.output import plain
-from memoranda.cli.product import Knowledge
 from memoranda.cli.usage_errors import not_found_fix
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.knowledge.values import VectorStore
 
+if TYPE_CHECKING:
+    from memoranda.app.blocking.features import BlockingKnowledge
 
-def find_store(knowledge: Knowledge, name: str) -> VectorStore:
+
+def find_store(knowledge: BlockingKnowledge, name: str) -> VectorStore:
     """Return the vector store with this id or name.
 
     Raises:
@@ -24,7 +28,7 @@ def find_store(knowledge: Knowledge, name: str) -> VectorStore:
     return store
 
 
-def find_store_or_none(knowledge: Knowledge, name: str) -> VectorStore | None:
+def find_store_or_none(knowledge: BlockingKnowledge, name: str) -> VectorStore | None:
     """Return the vector store with this id or name; None if no store has the name.
 
     Raises:
@@ -41,6 +45,6 @@ def find_store_or_none(knowledge: Knowledge, name: str) -> VectorStore | None:
     return stores[0] if stores else None
 
 
-def all_stores(knowledge: Knowledge) -> list[VectorStore]:
+def all_stores(knowledge: BlockingKnowledge) -> list[VectorStore]:
     """Return all vector stores, newest first."""
     return list(all_rows(knowledge.stores.list))

@@ -8,15 +8,13 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
 from functools import cached_property, wraps
 from types import TracebackType
-from typing import Any, Concatenate, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Protocol, Self, TypeVar
 
 import typer
 
 from memoranda.cli.options import ConfigFile, Data, Json, Settings, selection_of
 from memoranda.cli.output import emit, say
 from memoranda.cli.product import (
-    Knowledge,
-    Memories,
     Product,
     load_config,
     open_product,
@@ -27,6 +25,10 @@ from memoranda.config.sections import Config
 Row = TypeVar("Row", covariant=True)
 PAGE = 100
 """Rows of one page of a list that is read whole."""
+
+
+if TYPE_CHECKING:
+    from memoranda.app.blocking.features import BlockingKnowledge, BlockingMemories
 
 
 class Page(Protocol[Row]):
@@ -101,12 +103,12 @@ class Invocation:
         return self._resources.enter_context(open_product(self.config))
 
     @property
-    def memories(self) -> Memories:
+    def memories(self) -> BlockingMemories:
         """The memories of the product."""
         return self.product.memories
 
     @property
-    def knowledge(self) -> Knowledge:
+    def knowledge(self) -> BlockingKnowledge:
         """The files and vector stores of the product."""
         return self.product.knowledge
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from memoranda.cli.invocation import Invocation, common_options, selection_options
 from memoranda.cli.options import After, AnyScope, Kinds, Limit, Order, ScopeId, moment, pairs, selection_of
 from memoranda.cli.output import beginning, emit, memory_line, memory_text, say
-from memoranda.cli.product import Memories
 from memoranda.cli.progress import bar
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.memories.overviews import FacetValue, NearDuplicate
 from memoranda.types import ChangeFields, Kind, Memory, SelectionFields
+
+if TYPE_CHECKING:
+    from memoranda.app.blocking.features import BlockingMemories
 
 Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="The ids of memories.")]
 
@@ -27,7 +29,7 @@ def get(invocation: Invocation, ids: Ids) -> None:
     report_missing(missing)
 
 
-def get_memories(memories: Memories, ids: Iterable[str]) -> tuple[list[Memory], list[str]]:
+def get_memories(memories: BlockingMemories, ids: Iterable[str]) -> tuple[list[Memory], list[str]]:
     """Return the memories with these ids, each once, and the ids that do not exist."""
     found, missing = list[Memory](), list[str]()
     for id_ in dict.fromkeys(ids):

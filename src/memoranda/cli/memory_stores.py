@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -11,7 +11,6 @@ from memoranda.cli.groups import group
 from memoranda.cli.invocation import Invocation, common_options
 from memoranda.cli.options import Limit, json_object, text_of
 from memoranda.cli.output import beginning, plain, say, set_fields_text
-from memoranda.cli.product import MemoryStores, StoreMemories
 from memoranda.cli.usage_errors import not_found_fix
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.memory_stores.memories import Item
@@ -27,6 +26,9 @@ from memoranda.memory_stores.values import (
     StoreMemoryChange,
     checked_path,
 )
+
+if TYPE_CHECKING:
+    from memoranda.app.blocking.features import BlockingMemoryStores, BlockingStoreMemories
 
 T = TypeVar("T")
 ALL = 100
@@ -205,7 +207,7 @@ def _find(invocation: Invocation, name: str) -> MemoryStore:
         NotFound: there is none; the message lists the newest stores.
         InvalidInput: several stores have the name.
     """
-    stores: MemoryStores = invocation.product.memory_stores
+    stores: BlockingMemoryStores = invocation.product.memory_stores
     missing: NotFound | None = None
     if name.startswith("memstore_"):
         try:
@@ -227,11 +229,11 @@ def _find(invocation: Invocation, name: str) -> MemoryStore:
     return named[0]
 
 
-def _memories(invocation: Invocation, store: str) -> StoreMemories:
+def _memories(invocation: Invocation, store: str) -> BlockingStoreMemories:
     return invocation.product.memory_stores.memories(_find(invocation, store).id)
 
 
-def _find_memory(in_store: StoreMemories, name: str) -> StoreMemory:
+def _find_memory(in_store: BlockingStoreMemories, name: str) -> StoreMemory:
     """Return the memory at this path or with this id, without its text.
 
     Raises:
@@ -246,7 +248,7 @@ def _find_memory(in_store: StoreMemories, name: str) -> StoreMemory:
         return memory
 
 
-def _memory_at(in_store: StoreMemories, path: str) -> StoreMemory | None:
+def _memory_at(in_store: BlockingStoreMemories, path: str) -> StoreMemory | None:
     """Return the memory at a path, without its text; None if there is none.
 
     Raises:

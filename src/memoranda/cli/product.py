@@ -15,25 +15,9 @@ from memoranda.errors import FolderInUse, IndexUnavailable, NotFound
 from memoranda.storage.data_lock import DATABASE, refuse_lost_database
 
 if TYPE_CHECKING:  # importing the application takes two seconds, and a folder that is served is not opened
-    from memoranda.app.blocking.features import (
-        BlockingKnowledge,
-        BlockingMemories,
-        BlockingMemoryStores,
-        BlockingStoreMemories,
-    )
     from memoranda.app.blocking.memoranda import BlockingMemoranda
     from memoranda.client.client import Client
-    from memoranda.client.knowledge import ClientKnowledge
-    from memoranda.client.memory_stores import ClientMemoryStores, ClientStoreMemories
 
-Memories: TypeAlias = "BlockingMemories"
-"""Memories, of an open folder or of a server."""
-Knowledge: TypeAlias = "BlockingKnowledge | ClientKnowledge"
-"""Files and vector stores, of an open folder or of a server."""
-MemoryStores: TypeAlias = "BlockingMemoryStores | ClientMemoryStores"
-"""Memory stores, of an open folder or of a server."""
-StoreMemories: TypeAlias = "BlockingStoreMemories | ClientStoreMemories"
-"""The memories of a memory store, of an open folder or of a server."""
 Product: TypeAlias = "BlockingMemoranda | Client"
 """The whole application, over an open folder or a server."""
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoranda.cli.output import memory_line, plain, short_path
-from memoranda.cli.product import Memories
 from memoranda.errors import NotFound
 from memoranda.responses.citations import quoted_memories
 from memoranda.responses.tools.memory import title_of
 from memoranda.text.prompts import on_pages
+
+if TYPE_CHECKING:
+    from memoranda.app.blocking.features import BlockingMemories
 
 _MARKER = re.compile(r"[\[【]? ?(\d+) ?(?:†.*)?[\]】]?")
 
@@ -24,7 +26,7 @@ class Sources(NamedTuple):
     memories: list[dict[str, Any]]
 
 
-def sources_of(response: dict[str, Any], memories: Memories) -> Sources:
+def sources_of(response: dict[str, Any], memories: BlockingMemories) -> Sources:
     """The sources of a response whose search results are included; memories deleted since then are left out."""
     results = [
         result
@@ -79,7 +81,7 @@ def _origin(passage: dict[str, Any]) -> dict[str, Any]:
     return {name: passage[name] for name in names}
 
 
-def _memory(used: dict[str, Any], memories: Memories) -> dict[str, Any] | None:
+def _memory(used: dict[str, Any], memories: BlockingMemories) -> dict[str, Any] | None:
     try:
         memory = memories.get(used["id"])
     except NotFound:

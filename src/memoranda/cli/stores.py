@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import typer
 
@@ -11,10 +11,12 @@ from memoranda.cli.find_store import all_stores, find_store
 from memoranda.cli.groups import group
 from memoranda.cli.invocation import Invocation, all_rows, common_options
 from memoranda.cli.output import fields_text, plain, say, short_path
-from memoranda.cli.product import Knowledge
 from memoranda.errors import InvalidInput
 from memoranda.knowledge.checks import days_of
 from memoranda.knowledge.values import FileState, Sharing, StoreChange, StoreFile, VectorStore
+
+if TYPE_CHECKING:
+    from memoranda.app.blocking.features import BlockingKnowledge
 
 Store = Annotated[str, typer.Argument(metavar="ID|NAME", help="The vector store.")]
 File = Annotated[str, typer.Argument(metavar="FILE", help="The id of a file in it.")]
@@ -190,7 +192,9 @@ def delete(
     )
 
 
-def files_of(knowledge: Knowledge, store_id: str, state: FileState | None = None) -> Iterator[StoreFile]:
+def files_of(
+    knowledge: BlockingKnowledge, store_id: str, state: FileState | None = None
+) -> Iterator[StoreFile]:
     """Return the files of a vector store, oldest first."""
     return all_rows(knowledge.stores.files, store_id, order="asc", state=state)
 

@@ -1,4 +1,4 @@
-"""The blocking client for conversations of a server: the interface that `memoranda.open` returns for a folder."""
+"""Conversations at a server."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 
 import msgspec
 
-from memoranda.client.wire import Wire, query_of
-from memoranda.responses.conversations import Conversation
+from memoranda.client.remote import Remote
+from memoranda.client.wire import query_of
+from memoranda.responses.conversations import Conversation, Conversations
 from memoranda.responses.values import Item, Summary
 from memoranda.store.operations import segment
 from memoranda.store.paging import Listed
@@ -26,32 +27,29 @@ class _SentConversation(msgspec.Struct):
     extensions: dict[str, Summary]
 
 
-class ClientConversations:
+class RemoteConversations(Remote, Conversations):
     """The conversations of a server; see `conversations.Conversations`. Their `user_id` is not sent, and None."""
 
-    def __init__(self, wire: Wire) -> None:
-        self._wire = wire
-
-    def create(
+    async def create(
         self, items: Sequence[Item] | None = None, *, metadata: dict[str, str] | None = None
     ) -> Conversation:
         """See `Conversations.create`."""
         body: dict[str, Any] = {"items": items, "metadata": metadata}
-        return _conversation(self._wire.call("POST", AT, body=body))
+        return _conversation(await self._wire.call("POST", AT, body=body))
 
-    def get(self, id: str) -> Conversation:
+    async def get(self, id: str) -> Conversation:
         """See `Conversations.get`."""
-        return _conversation(self._wire.call("GET", _path(id)))
+        return _conversation(await self._wire.call("GET", _path(id)))
 
-    def update(self, id: str, *, metadata: dict[str, str] | None) -> Conversation:
+    async def update(self, id: str, *, metadata: dict[str, str] | None) -> Conversation:
         """See `Conversations.update`."""
-        return _conversation(self._wire.call("POST", _path(id), body={"metadata": metadata}))
+        return _conversation(await self._wire.call("POST", _path(id), body={"metadata": metadata}))
 
-    def delete(self, id: str) -> None:
+    async def delete(self, id: str) -> None:
         """See `Conversations.delete`."""
-        self._wire.call("DELETE", _path(id))
+        await self._wire.call("DELETE", _path(id))
 
-    def items(
+    async def items(
         self,
         id: str,
         *,
@@ -62,22 +60,22 @@ class ClientConversations:
     ) -> Listed[Item]:
         """See `Conversations.items`."""
         asked = {"limit": limit, "after": after, "order": order, "include": [*include] or None}
-        return _page(self._wire.call("GET", f"{_path(id)}/items", query=query_of(asked)))
+        return _page(await self._wire.call("GET", f"{_path(id)}/items", query=query_of(asked)))
 
-    def add_items(self, id: str, items: Sequence[Item], *, include: Sequence[str] = ()) -> Listed[Item]:
+    async def add_items(self, id: str, items: Sequence[Item], *, include: Sequence[str] = ()) -> Listed[Item]:
         """See `Conversations.add_items`."""
         query = query_of({"include": [*include] or None})
-        return _page(self._wire.call("POST", f"{_path(id)}/items", body={"items": items}, query=query))
+        return _page(await self._wire.call("POST", f"{_path(id)}/items", body={"items": items}, query=query))
 
-    def get_item(self, id: str, item_id: str, *, include: Sequence[str] = ()) -> Item:
+    async def get_item(self, id: str, item_id: str, *, include: Sequence[str] = ()) -> Item:
         """See `Conversations.get_item`."""
         query = query_of({"include": [*include] or None})
-        item: Item = msgspec.json.decode(self._wire.call("GET", _item_path(id, item_id), query=query))
+        item: Item = msgspec.json.decode(await self._wire.call("GET", _item_path(id, item_id), query=query))
         return item
 
-    def delete_item(self, id: str, item_id: str) -> Conversation:
+    async def delete_item(self, id: str, item_id: str) -> Conversation:
         """See `Conversations.delete_item`."""
-        return _conversation(self._wire.call("DELETE", _item_path(id, item_id)))
+        return _conversation(await self._wire.call("DELETE", _item_path(id, item_id)))
 
 
 def _path(id: str) -> str:

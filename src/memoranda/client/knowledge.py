@@ -1,4 +1,4 @@
-"""The blocking client for files and vector stores of a server: the interface that `sync` has for a folder.
+"""The client for files and vector stores of a server: the classes of the library.
 
 It returns the values of the library. Fields that the server does not send are empty: a file's `user_id`, and the
 `batch_id` of a file in a store.
@@ -7,17 +7,19 @@ It returns the values of the library. Fields that the server does not send are e
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import msgspec
 from typing_extensions import Unpack
 
+from memoranda.client.remote import Remote, offered
 from memoranda.client.wire import Wire, query_of
 from memoranda.config.sections import Quotas
+from memoranda.knowledge import Admin, Files, Knowledge, Stores, Uploads
 from memoranda.knowledge.checks import passage_query
-from memoranda.knowledge.sources import BlockingSource, name_of, opened
+from memoranda.knowledge.sources import Source, name_of, spooled
 from memoranda.knowledge.values import (
     Attributes,
     Batch,
@@ -54,24 +56,23 @@ NOT_SENT: dict[type[Any], dict[str, Any]] = {
 }
 
 
-class ClientKnowledge:
+class RemoteKnowledge(Remote, Knowledge):
     """The files and vector stores of a server, and what an admin sees."""
 
     def __init__(self, wire: Wire) -> None:
-        self.files = ClientFiles(wire)
-        self.stores = ClientStores(wire)
-        self.admin = ClientAdmin(wire)
+        super().__init__(wire)
+        self.files = offered(Files, written=RemoteFiles)(wire)
+        self.uploads = offered(Uploads)(wire)
+        self.stores = offered(Stores, written=RemoteStores)(wire)
+        self.admin = offered(Admin, written=RemoteAdmin)(wire)
 
 
-class ClientFiles:
+class RemoteFiles(Remote, Files):
     """The files of a server; see `knowledge.Files`."""
 
-    def __init__(self, wire: Wire) -> None:
-        self._wire = wire
-
-    def upload(
+    async def upload(
         self,
-        source: BlockingSource,
+        source: Source,
         filename: str | None = None,
         *,
         purpose: Purpose = "assistants",
@@ -84,10 +85,10 @@ class ClientFiles:
             fields["expires_after[anchor]"] = "created_at"
             fields["expires_after[seconds]"] = str(expires_after_seconds)
         name = name_of(source, filename)
-        with opened(source) as file:
-            return _value(self._wire.form(FILES, fields, name, file, media_type), StoredFile)
+        async with spooled(source) as file:
+            return _value(await self._wire.form(FILES, fields, name, file, media_type), StoredFile)
 
-    def list(
+    async def list(
         self,
         *,
         limit: int = 10_000,
@@ -97,39 +98,36 @@ class ClientFiles:
     ) -> Listed[StoredFile]:
         """See `Files.list`."""
         asked = {"limit": limit, "after": after, "order": order, "purpose": purpose}
-        return _page(self._wire.call("GET", FILES, query=query_of(asked)), StoredFile)
+        return _page(await self._wire.call("GET", FILES, query=query_of(asked)), StoredFile)
 
-    def get(self, id: str) -> StoredFile:
+    async def get(self, id: str) -> StoredFile:
         """See `Files.get`."""
-        return _value(self._wire.call("GET", _path(FILES, id)), StoredFile)
+        return _value(await self._wire.call("GET", _path(FILES, id)), StoredFile)
 
-    def content(self, id: str) -> tuple[StoredFile, Iterator[bytes]]:
+    async def content(self, id: str) -> tuple[StoredFile, AsyncIterator[bytes]]:
         """See `Files.content`."""
-        return self.get(id), self._wire.pieces("GET", _path(FILES, id, "content"))
+        return await self.get(id), self._wire.pieces("GET", _path(FILES, id, "content"))
 
-    def page_image(
+    async def page_image(
         self, id: str, page: int = 1, *, width: int = 1_000, highlight: Sequence[str] = (), find: bool = False
     ) -> PageImage:
         """See `Files.page_image`."""
         query = query_of({"page": page, "width": width, "highlight": list(highlight), "find": find})
-        answer = self._wire.request("GET", _path(FILES, id, "image"), query=query)
+        answer = await self._wire.request("GET", _path(FILES, id, "image"), query=query)
         numbers = {name: int(answer.headers[f"memoranda-{name}"]) for name in ("page", "pages", "marked")}
         return PageImage(image=answer.content, **numbers)
 
-    def delete(self, id: str) -> int:
+    async def delete(self, id: str) -> int:
         """See `Files.delete`."""
-        return int(msgspec.json.decode(self._wire.call("DELETE", _path(FILES, id)))["derived"])
+        return int(msgspec.json.decode(await self._wire.call("DELETE", _path(FILES, id)))["derived"])
 
 
-class ClientStores:
+class RemoteStores(Remote, Stores):
     """The vector stores of a server; see `knowledge.Stores`."""
-
-    def __init__(self, wire: Wire) -> None:
-        self._wire = wire
 
     # --- stores ------------------------------------------------------------------------------------
 
-    def create(
+    async def create(
         self,
         *,
         name: str | None = None,
@@ -152,20 +150,20 @@ class ClientStores:
             "sharing": sharing,
             "writers": list(writers),
         }
-        return _value(self._wire.call("POST", STORES, body=body), VectorStore)
+        return _value(await self._wire.call("POST", STORES, body=body), VectorStore)
 
-    def list(
+    async def list(
         self, *, limit: int = 20, after: str | None = None, before: str | None = None, order: str = "desc"
     ) -> Listed[VectorStore]:
         """See `Stores.list`."""
         asked = {"limit": limit, "after": after, "before": before, "order": order}
-        return _page(self._wire.call("GET", STORES, query=query_of(asked)), VectorStore)
+        return _page(await self._wire.call("GET", STORES, query=query_of(asked)), VectorStore)
 
-    def get(self, id: str) -> VectorStore:
+    async def get(self, id: str) -> VectorStore:
         """See `Stores.get`."""
-        return _value(self._wire.call("GET", _path(STORES, id)), VectorStore)
+        return _value(await self._wire.call("GET", _path(STORES, id)), VectorStore)
 
-    def update(self, id: str, change: StoreChange) -> VectorStore:
+    async def update(self, id: str, change: StoreChange) -> VectorStore:
         """See `Stores.update`."""
         body = msgspec.to_builtins(change)
         if "expires_after_days" in body:
@@ -173,27 +171,28 @@ class ClientStores:
         if "chunking" in body:
             del body["chunking"]
             body["chunking_strategy"] = _strategy(change.chunking or None)
-        return _value(self._wire.call("POST", _path(STORES, id), body=body), VectorStore)
+        return _value(await self._wire.call("POST", _path(STORES, id), body=body), VectorStore)
 
-    def delete(self, id: str) -> None:
+    async def delete(self, id: str) -> None:
         """See `Stores.delete`."""
-        self._wire.call("DELETE", _path(STORES, id))
+        await self._wire.call("DELETE", _path(STORES, id))
 
     # --- files in a store --------------------------------------------------------------------------
 
-    def attach(
+    async def attach(
         self, store_id: str, files: Sequence[NewStoreFile | str], *, wait: float = 0.0
     ) -> Sequence[StoreFile]:
         """See `Stores.attach`; over HTTP each file is a request of its own, which waits on its own."""
         path, query = _path(STORES, store_id, "files"), _waiting(wait)
         return [
-            _value(self._wire.call("POST", path, body=_new(file), query=query), StoreFile) for file in files
+            _value(await self._wire.call("POST", path, body=_new(file), query=query), StoreFile)
+            for file in files
         ]
 
-    def upload(
+    async def upload(
         self,
         store_id: str,
-        source: BlockingSource,
+        source: Source,
         filename: str | None = None,
         *,
         attributes: Attributes | None = None,
@@ -207,12 +206,12 @@ class ClientStores:
         fields = {name: msgspec.json.encode(value).decode() for name, value in given.items() if value}
         fields["purpose"] = purpose
         name = name_of(source, filename)
-        with opened(source) as file:
+        async with spooled(source) as file:
             path = _path(STORES, store_id, "files")
-            answer = self._wire.form(path, fields, name, file, media_type, query=_waiting(wait))
+            answer = await self._wire.form(path, fields, name, file, media_type, query=_waiting(wait))
             return _value(answer, StoreFile)
 
-    def files(
+    async def files(
         self,
         store_id: str,
         *,
@@ -228,57 +227,57 @@ class ClientStores:
         if batch_id is not None:
             path = _path(STORES, store_id, "file_batches", batch_id, "files")
         asked = {"limit": limit, "after": after, "before": before, "order": order, "filter": state}
-        return _page(self._wire.call("GET", path, query=query_of(asked)), StoreFile)
+        return _page(await self._wire.call("GET", path, query=query_of(asked)), StoreFile)
 
-    def file(self, store_id: str, file_id: str) -> StoreFile:
+    async def file(self, store_id: str, file_id: str) -> StoreFile:
         """See `Stores.file`."""
-        return _value(self._wire.call("GET", _path(STORES, store_id, "files", file_id)), StoreFile)
+        return _value(await self._wire.call("GET", _path(STORES, store_id, "files", file_id)), StoreFile)
 
-    def set_attributes(self, store_id: str, file_id: str, attributes: Attributes) -> StoreFile:
+    async def set_attributes(self, store_id: str, file_id: str, attributes: Attributes) -> StoreFile:
         """See `Stores.set_attributes`."""
         path = _path(STORES, store_id, "files", file_id)
-        return _value(self._wire.call("POST", path, body={"attributes": attributes}), StoreFile)
+        return _value(await self._wire.call("POST", path, body={"attributes": attributes}), StoreFile)
 
-    def text(self, store_id: str, file_id: str) -> str:
+    async def text(self, store_id: str, file_id: str) -> str:
         """See `Stores.text`."""
-        answer = self._wire.call("GET", _path(STORES, store_id, "files", file_id, "content"))
+        answer = await self._wire.call("GET", _path(STORES, store_id, "files", file_id, "content"))
         return "".join(part["text"] for part in msgspec.json.decode(answer)["data"])
 
-    def detach(self, store_id: str, file_id: str) -> None:
+    async def detach(self, store_id: str, file_id: str) -> None:
         """See `Stores.detach`."""
-        self._wire.call("DELETE", _path(STORES, store_id, "files", file_id))
+        await self._wire.call("DELETE", _path(STORES, store_id, "files", file_id))
 
-    def wait(self, store_id: str, *, every: float = POLL) -> VectorStore:
+    async def wait(self, store_id: str, *, every: float = POLL) -> VectorStore:
         """See `Stores.wait`."""
-        while (store := self.get(store_id)).file_counts.in_progress:
-            time.sleep(every)
+        while (store := await self.get(store_id)).file_counts.in_progress:
+            await self._wire.sleep(every)
         return store
 
-    def wait_file(self, store_id: str, file_id: str, *, every: float = POLL) -> StoreFile:
+    async def wait_file(self, store_id: str, file_id: str, *, every: float = POLL) -> StoreFile:
         """See `Stores.wait_file`."""
-        while (file := self.file(store_id, file_id)).status == "in_progress":
-            time.sleep(every)
+        while (file := await self.file(store_id, file_id)).status == "in_progress":
+            await self._wire.sleep(every)
         return file
 
     # --- batches -----------------------------------------------------------------------------------
 
-    def create_batch(self, store_id: str, files: Sequence[NewStoreFile], *, wait: float = 0.0) -> Batch:
+    async def create_batch(self, store_id: str, files: Sequence[NewStoreFile], *, wait: float = 0.0) -> Batch:
         """See `Stores.create_batch`."""
         path, body = _path(STORES, store_id, "file_batches"), {"files": [_new(file) for file in files]}
-        return _value(self._wire.call("POST", path, body=body, query=_waiting(wait)), Batch)
+        return _value(await self._wire.call("POST", path, body=body, query=_waiting(wait)), Batch)
 
-    def batch(self, store_id: str, batch_id: str) -> Batch:
+    async def batch(self, store_id: str, batch_id: str) -> Batch:
         """See `Stores.batch`."""
-        return _value(self._wire.call("GET", _path(STORES, store_id, "file_batches", batch_id)), Batch)
+        return _value(await self._wire.call("GET", _path(STORES, store_id, "file_batches", batch_id)), Batch)
 
-    def cancel_batch(self, store_id: str, batch_id: str) -> Batch:
+    async def cancel_batch(self, store_id: str, batch_id: str) -> Batch:
         """See `Stores.cancel_batch`."""
         path = _path(STORES, store_id, "file_batches", batch_id, "cancel")
-        return _value(self._wire.call("POST", path), Batch)
+        return _value(await self._wire.call("POST", path), Batch)
 
     # --- search ------------------------------------------------------------------------------------
 
-    def search(
+    async def search(
         self,
         store_ids: str | Sequence[str],
         query: str | Sequence[str] | PassageQuery,
@@ -289,7 +288,7 @@ class ClientStores:
         began = time.perf_counter()
         ids = [store_ids] if isinstance(store_ids, str) else list(store_ids)
         body = {"vector_store_ids": ids, **_asked(passage_query(query, fields))}
-        answer = msgspec.json.decode(self._wire.call("POST", f"{STORES}/search", body=body))
+        answer = msgspec.json.decode(await self._wire.call("POST", f"{STORES}/search", body=body))
         return Passages(
             queries=answer["search_query"],
             data=[_passage(passage) for passage in answer["data"]],
@@ -300,30 +299,29 @@ class ClientStores:
         )
 
 
-class ClientAdmin:
+class RemoteAdmin(Remote, Admin):
     """Tenants of a server, their quotas and usage; see `knowledge.Admin`."""
 
-    def __init__(self, wire: Wire) -> None:
-        self._wire = wire
-
-    def tenants(self, *, limit: int = 100, after: str | None = None) -> Listed[Tenant]:
+    async def tenants(self, *, limit: int = 100, after: str | None = None) -> Listed[Tenant]:
         """See `Admin.tenants`."""
-        answer = self._wire.call("GET", f"{ADMIN}/tenants", query=query_of({"limit": limit, "after": after}))
+        answer = await self._wire.call(
+            "GET", f"{ADMIN}/tenants", query=query_of({"limit": limit, "after": after})
+        )
         return msgspec.json.decode(answer, type=Listed[Tenant])
 
-    def quotas(self, tenant: str | None = None) -> Quotas:
+    async def quotas(self, tenant: str | None = None) -> Quotas:
         """See `Admin.quotas`."""
-        answer = self._wire.call("GET", f"{ADMIN}/quotas", query=query_of({"tenant": tenant}))
+        answer = await self._wire.call("GET", f"{ADMIN}/quotas", query=query_of({"tenant": tenant}))
         return _sent_quotas(answer)
 
-    def set_quotas(self, changes: dict[str, int | None], tenant: str | None = None) -> Quotas:
+    async def set_quotas(self, changes: dict[str, int | None], tenant: str | None = None) -> Quotas:
         """See `Admin.set_quotas`."""
         query = query_of({"tenant": tenant})
-        return _sent_quotas(self._wire.call("POST", f"{ADMIN}/quotas", body=changes, query=query))
+        return _sent_quotas(await self._wire.call("POST", f"{ADMIN}/quotas", body=changes, query=query))
 
-    def usage(self, tenant: str | None = None) -> Usage:
+    async def usage(self, tenant: str | None = None) -> Usage:
         """See `Admin.usage`."""
-        answer = self._wire.call("GET", f"{ADMIN}/usage", query=query_of({"tenant": tenant}))
+        answer = await self._wire.call("GET", f"{ADMIN}/usage", query=query_of({"tenant": tenant}))
         return msgspec.json.decode(answer, type=Usage)
 
 

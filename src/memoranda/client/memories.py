@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +11,13 @@ import numpy as np
 from typing_extensions import Unpack
 
 from memoranda import errors
-from memoranda.client.wire import Wire, query_of
-from memoranda.memories.export_files import read_lines, write_file
+from memoranda.client.remote import Remote
+from memoranda.client.wire import query_of
+from memoranda.memories.export_files import read_lines, replacing
 from memoranda.memories.memories import Memories
-from memoranda.memories.operations import AT, JOBS
+from memoranda.memories.operations import AT
 from memoranda.memories.transfer import Imported
 from memoranda.providers.embeddings.base import Embedded, Task
-from memoranda.store.operations import segment
 from memoranda.types import Job, SelectionFields
 
 PART = 4 << 20
@@ -38,94 +37,87 @@ class _Embeddings(msgspec.Struct):
     usage: dict[str, int]
 
 
-def embed(wire: Wire, texts: Sequence[str], task: Task = "document") -> Embedded:
-    """See `Memories.embed`."""
-    body = {"input": list(texts), "input_type": task, "encoding_format": "base64"}
-    try:
-        answer = wire.call("POST", "/v1/embeddings", body=body)
-    except errors.InvalidInput as exc:
-        says = str(exc).removeprefix(f"{exc.field}: ")
-        raise type(exc)(exc.field.replace("input", "texts", 1), says) from exc
-    decoded = msgspec.json.decode(answer, type=_Embeddings)
-    vectors = np.stack([np.frombuffer(vector.embedding, "<f4") for vector in decoded.data])
-    return Embedded(vectors, decoded.usage["total_tokens"])
+class RemoteMemories(Remote, Memories):
+    """The memories of a server."""
 
+    async def embed(self, texts: Sequence[str], task: Task = "document") -> Embedded:
+        """See `Memories.embed`."""
+        body = {"input": list(texts), "input_type": task, "encoding_format": "base64"}
+        try:
+            answer = await self._wire.call("POST", "/v1/embeddings", body=body)
+        except errors.InvalidInput as exc:
+            says = str(exc).removeprefix(f"{exc.field}: ")
+            raise type(exc)(exc.field.replace("input", "texts", 1), says) from exc
+        decoded = msgspec.json.decode(answer, type=_Embeddings)
+        vectors = np.stack([np.frombuffer(vector.embedding, "<f4") for vector in decoded.data])
+        return Embedded(vectors, decoded.usage["total_tokens"])
 
-def stats(wire: Wire, *, scope: str | None = None) -> dict[str, Any]:
-    """See `Memories.stats`."""
-    answer = wire.call("GET", f"{AT}/stats", query=query_of({"scope": scope}))
-    counts: dict[str, Any] = msgspec.json.decode(answer)
-    del counts["object"]
-    return counts
+    async def stats(self, *, scope: str | None = None) -> dict[str, Any]:
+        """See `Memories.stats`."""
+        answer = await self._wire.call("GET", f"{AT}/stats", query=query_of({"scope": scope}))
+        counts: dict[str, Any] = msgspec.json.decode(answer)
+        del counts["object"]
+        return counts
 
+    async def export(
+        self, *, vectors: bool = False, **fields: Unpack[SelectionFields]
+    ) -> AsyncGenerator[bytes, None]:
+        """See `Memories.export`."""
+        rest = b""
+        async for piece in self._wire.pieces("POST", f"{AT}/export", body={"vectors": vectors, **fields}):
+            *lines, rest = (rest + piece).split(b"\n")
+            for line in lines:
+                yield line + b"\n"
 
-def export(wire: Wire, *, vectors: bool = False, **fields: Unpack[SelectionFields]) -> Iterator[bytes]:
-    """See `Memories.export`."""
-    rest = b""
-    for piece in wire.pieces("POST", f"{AT}/export", body={"vectors": vectors, **fields}):
-        *lines, rest = (rest + piece).split(b"\n")
-        yield from (line + b"\n" for line in lines)
+    async def export_to(
+        self, path: str | Path, *, vectors: bool = False, **fields: Unpack[SelectionFields]
+    ) -> int:
+        """See `Memories.export_to`; the file is on this machine."""
+        count = -1
+        with replacing(Path(path)) as file:
+            async for line in self.export(vectors=vectors, **fields):
+                file.write(line)
+                count += 1
+        return count
 
+    async def import_from(
+        self,
+        source: str | Path | Iterable[bytes],
+        *,
+        scope: str | None = None,
+        include_forgotten: bool = False,
+    ) -> Imported:
+        """See `Memories.import_from`; sent in parts, so that no file is too large."""
+        query = {} if scope is None else {"scope": scope}
+        query |= {"include_forgotten": "true"} if include_forgotten else {}
+        total = Imported()
+        parts = _parts(read_lines(source))
+        while (part := await self._wire.on_thread(next, parts, None)) is not None:
+            done = await self._import_part(*part, query)
+            total.read += done.read
+            total.created += done.created
+            total.present += done.present
+            total.conflicts += done.conflicts
+            total.forgotten += done.forgotten
+        return total
 
-def export_to(
-    wire: Wire, path: str | Path, *, vectors: bool = False, **fields: Unpack[SelectionFields]
-) -> int:
-    """See `Memories.export_to`; the file is on this machine."""
-    return write_file(Path(path), export(wire, vectors=vectors, **fields))
+    async def _import_part(self, shift: int, part: bytes, query: dict[str, str]) -> Imported:
+        """Send one part of an import; errors name a line by its number in the whole import."""
+        try:
+            answer = await self._wire.call("POST", f"{AT}/import", raw=part, query=query)
+            return msgspec.json.decode(answer, type=Imported)
+        except errors.InvalidInput as exc:
+            name, _, number = exc.field.partition(" ")
+            if name != "line" or not number.isdecimal():
+                raise
+            says = str(exc).removeprefix(f"{exc.field}: ")
+            raise errors.InvalidInput(f"line {int(number) + shift}", says) from exc
 
-
-def import_from(
-    wire: Wire,
-    source: str | Path | Iterable[bytes],
-    *,
-    scope: str | None = None,
-    include_forgotten: bool = False,
-) -> Imported:
-    """See `Memories.import_from`; sent in parts, so that no file is too large."""
-    query = {} if scope is None else {"scope": scope}
-    query |= {"include_forgotten": "true"} if include_forgotten else {}
-    total = Imported()
-    for shift, part in _parts(read_lines(source)):
-        done = _import_part(wire, part, query, shift)
-        total.read += done.read
-        total.created += done.created
-        total.present += done.present
-        total.conflicts += done.conflicts
-        total.forgotten += done.forgotten
-    return total
-
-
-def _import_part(wire: Wire, part: bytes, query: dict[str, str], shift: int) -> Imported:
-    """Send one part of an import; errors name a line by its number in the whole import."""
-    try:
-        return msgspec.json.decode(wire.call("POST", f"{AT}/import", raw=part, query=query), type=Imported)
-    except errors.InvalidInput as exc:
-        name, _, number = exc.field.partition(" ")
-        if name != "line" or not number.isdecimal():
-            raise
-        says = str(exc).removeprefix(f"{exc.field}: ")
-        raise errors.InvalidInput(f"line {int(number) + shift}", says) from exc
-
-
-def wait(
-    wire: Wire, id: str, *, every: float = 0.25, on_change: Callable[[Job], None] = lambda job: None
-) -> Job:
-    """Poll a job `every` so many seconds and return it once it has ended; `on_change` gets each earlier state."""
-    path = f"{JOBS}/{segment(id)}"
-    while (job := msgspec.json.decode(wire.call("GET", path), type=Job)).state in ("queued", "running"):
-        on_change(job)
-        time.sleep(every)
-    return job
-
-
-WRITTEN: Mapping[Callable[..., Any], Callable[..., Any]] = {
-    Memories.embed: embed,
-    Memories.stats: stats,
-    Memories.export: export,
-    Memories.export_to: export_to,
-    Memories.import_from: import_from,
-    Memories.wait: wait,
-}
+    async def wait(self, id: str, *, every: float = 0.25) -> Job:
+        """Poll a job `every` so many seconds and return it once it has ended."""
+        while (job := await self.job(id)).state in ("queued", "running"):
+            await self._wire.sleep(every)
+        return job
 
 
 def _parts(lines: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:

@@ -1,4 +1,4 @@
-"""The blocking client for memory stores of a server: the interface that `memoranda.open` returns for a folder."""
+"""Memory stores at a server."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Any
 
 import msgspec
 
+from memoranda.client.remote import Remote
 from memoranda.client.wire import Wire, query_of
-from memoranda.memory_stores.memories import Item
+from memoranda.memory_stores.memories import Item, StoreMemories
+from memoranda.memory_stores.stores import MemoryStores
 from memoranda.memory_stores.values import (
     MemoryStore,
     MemoryVersion,
@@ -21,30 +23,28 @@ from memoranda.memory_stores.values import (
     StoreMemoryChange,
     View,
 )
+from memoranda.memory_stores.versions import MemoryVersions
 from memoranda.store.operations import segment
 
 AT = "/v1/memory_stores"
 
 
-class ClientMemoryStores:
+class RemoteMemoryStores(Remote, MemoryStores):
     """The memory stores of a server; see `memory_stores.MemoryStores`."""
 
-    def __init__(self, wire: Wire) -> None:
-        self._wire = wire
-
-    def memories(self, store_id: str) -> ClientStoreMemories:
+    def memories(self, store_id: str) -> RemoteStoreMemories:
         """See `MemoryStores.memories`."""
-        return ClientStoreMemories(self._wire, store_id)
+        return RemoteStoreMemories(self._wire, store_id)
 
-    def versions(self, store_id: str) -> ClientMemoryVersions:
+    def versions(self, store_id: str) -> RemoteMemoryVersions:
         """See `MemoryStores.versions`."""
-        return ClientMemoryVersions(self._wire, store_id)
+        return RemoteMemoryVersions(self._wire, store_id)
 
-    def create(self, new: NewStore) -> MemoryStore:
+    async def create(self, new: NewStore) -> MemoryStore:
         """See `MemoryStores.create`."""
-        return msgspec.json.decode(self._wire.call("POST", AT, body=new), type=MemoryStore)
+        return msgspec.json.decode(await self._wire.call("POST", AT, body=new), type=MemoryStore)
 
-    def list(
+    async def list(
         self,
         *,
         limit: int | None = None,
@@ -61,50 +61,52 @@ class ClientMemoryStores:
             "created_at[gte]": since,
             "created_at[lte]": until,
         }
-        return msgspec.json.decode(self._wire.call("GET", AT, query=query_of(asked)), type=Page[MemoryStore])
+        return msgspec.json.decode(
+            await self._wire.call("GET", AT, query=query_of(asked)), type=Page[MemoryStore]
+        )
 
-    def get(self, id: str) -> MemoryStore:
+    async def get(self, id: str) -> MemoryStore:
         """See `MemoryStores.get`."""
-        return msgspec.json.decode(self._wire.call("GET", _path(id)), type=MemoryStore)
+        return msgspec.json.decode(await self._wire.call("GET", _path(id)), type=MemoryStore)
 
-    def update(self, id: str, change: StoreChange) -> MemoryStore:
+    async def update(self, id: str, change: StoreChange) -> MemoryStore:
         """See `MemoryStores.update`."""
-        return msgspec.json.decode(self._wire.call("POST", _path(id), body=change), type=MemoryStore)
+        return msgspec.json.decode(await self._wire.call("POST", _path(id), body=change), type=MemoryStore)
 
-    def archive(self, id: str) -> MemoryStore:
+    async def archive(self, id: str) -> MemoryStore:
         """See `MemoryStores.archive`."""
-        return msgspec.json.decode(self._wire.call("POST", f"{_path(id)}/archive"), type=MemoryStore)
+        return msgspec.json.decode(await self._wire.call("POST", f"{_path(id)}/archive"), type=MemoryStore)
 
-    def delete(self, id: str) -> None:
+    async def delete(self, id: str) -> None:
         """See `MemoryStores.delete`."""
-        self._wire.call("DELETE", _path(id))
+        await self._wire.call("DELETE", _path(id))
 
 
-class ClientStoreMemories:
+class RemoteStoreMemories(Remote, StoreMemories):
     """The memories of a store of a server; see `memory_stores.memories.StoreMemories`."""
 
     def __init__(self, wire: Wire, store_id: str) -> None:
-        self._wire = wire
+        super().__init__(wire)
         self._at = f"{_path(store_id)}/memories"
 
-    def create(self, new: NewStoreMemory, *, view: View = "basic") -> StoreMemory:
+    async def create(self, new: NewStoreMemory, *, view: View = "basic") -> StoreMemory:
         """See `StoreMemories.create`."""
-        return self._memory("POST", self._at, query={"view": view}, body=new)
+        return await self._memory("POST", self._at, query={"view": view}, body=new)
 
-    def get(self, id: str, *, view: View = "full") -> StoreMemory:
+    async def get(self, id: str, *, view: View = "full") -> StoreMemory:
         """See `StoreMemories.get`."""
-        return self._memory("GET", self._path(id), query={"view": view})
+        return await self._memory("GET", self._path(id), query={"view": view})
 
-    def update(self, id: str, change: StoreMemoryChange, *, view: View = "basic") -> StoreMemory:
+    async def update(self, id: str, change: StoreMemoryChange, *, view: View = "basic") -> StoreMemory:
         """See `StoreMemories.update`."""
-        return self._memory("POST", self._path(id), query={"view": view}, body=change)
+        return await self._memory("POST", self._path(id), query={"view": view}, body=change)
 
-    def delete(self, id: str, *, expected_sha256: str | None = None) -> None:
+    async def delete(self, id: str, *, expected_sha256: str | None = None) -> None:
         """See `StoreMemories.delete`."""
         query = query_of({"expected_content_sha256": expected_sha256})
-        self._wire.call("DELETE", self._path(id), query=query)
+        await self._wire.call("DELETE", self._path(id), query=query)
 
-    def list(
+    async def list(
         self,
         *,
         path_prefix: str = "/",
@@ -115,23 +117,25 @@ class ClientStoreMemories:
     ) -> Page[Item]:
         """See `StoreMemories.list`."""
         asked = {"path_prefix": path_prefix, "depth": depth, "limit": limit, "page": page, "view": view}
-        return msgspec.json.decode(self._wire.call("GET", self._at, query=query_of(asked)), type=Page[Item])
+        return msgspec.json.decode(
+            await self._wire.call("GET", self._at, query=query_of(asked)), type=Page[Item]
+        )
 
-    def _memory(self, method: str, path: str, **sent: Any) -> StoreMemory:
-        return msgspec.json.decode(self._wire.call(method, path, **sent), type=StoreMemory)
+    async def _memory(self, method: str, path: str, **sent: Any) -> StoreMemory:
+        return msgspec.json.decode(await self._wire.call(method, path, **sent), type=StoreMemory)
 
     def _path(self, id: str) -> str:
         return f"{self._at}/{segment(id)}"
 
 
-class ClientMemoryVersions:
+class RemoteMemoryVersions(Remote, MemoryVersions):
     """The versions of the memories of a store of a server; see `memory_stores.versions.MemoryVersions`."""
 
     def __init__(self, wire: Wire, store_id: str) -> None:
-        self._wire = wire
+        super().__init__(wire)
         self._at = f"{_path(store_id)}/memory_versions"
 
-    def list(
+    async def list(
         self,
         *,
         memory_id: str | None = None,
@@ -153,17 +157,17 @@ class ClientMemoryVersions:
             "view": view,
         }
         return msgspec.json.decode(
-            self._wire.call("GET", self._at, query=query_of(asked)), type=Page[MemoryVersion]
+            await self._wire.call("GET", self._at, query=query_of(asked)), type=Page[MemoryVersion]
         )
 
-    def get(self, id: str, *, view: View = "full") -> MemoryVersion:
+    async def get(self, id: str, *, view: View = "full") -> MemoryVersion:
         """See `MemoryVersions.get`."""
-        answer = self._wire.call("GET", f"{self._at}/{segment(id)}", query={"view": view})
+        answer = await self._wire.call("GET", f"{self._at}/{segment(id)}", query={"view": view})
         return msgspec.json.decode(answer, type=MemoryVersion)
 
-    def redact(self, id: str) -> MemoryVersion:
+    async def redact(self, id: str) -> MemoryVersion:
         """See `MemoryVersions.redact`."""
-        answer = self._wire.call("POST", f"{self._at}/{segment(id)}/redact")
+        answer = await self._wire.call("POST", f"{self._at}/{segment(id)}/redact")
         return msgspec.json.decode(answer, type=MemoryVersion)
 
 

@@ -1,16 +1,19 @@
-"""The blocking client for responses of a server: the interface that `memoranda.open` returns for a folder."""
+"""Responses at a server."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import aclosing
 from typing import Any
 
 import msgspec
 from typing_extensions import Unpack
 
-from memoranda.client.wire import Wire, error_of, query_of
+from memoranda.client.remote import Remote
+from memoranda.client.wire import error_of, query_of
 from memoranda.responses.events import Event
 from memoranda.responses.listing import ResponseEntry
+from memoranda.responses.responses import Responses
 from memoranda.responses.values import RequestFields, Response, ResponseRequest, Status
 from memoranda.store.operations import segment
 from memoranda.store.paging import Listed
@@ -21,35 +24,36 @@ STATUS = 500
 """Of an error in the middle of a stream, which has a code and no status."""
 
 
-class ClientResponses:
+class RemoteResponses(Remote, Responses):
     """The responses of a server; see `responses.Responses`."""
 
-    def __init__(self, wire: Wire) -> None:
-        self._wire = wire
-
-    def create(
+    async def create(
         self, request: ResponseRequest | str | None = None, **fields: Unpack[RequestFields]
     ) -> Response:
         """See `Responses.create`."""
         body = _body(request, fields)
-        return msgspec.json.decode(self._wire.call("POST", AT, body=body), type=Response)
+        return msgspec.json.decode(await self._wire.call("POST", AT, body=body), type=Response)
 
-    def stream(
+    async def stream(
         self, request: ResponseRequest | str | None = None, **fields: Unpack[RequestFields]
-    ) -> Generator[Event, None, None]:
+    ) -> AsyncIterator[Event]:
         """See `Responses.stream`; closing the iterator closes the connection, which stops the model."""
         body = {**_body(request, fields), "stream": True}
         rest = b""
-        for piece in self._wire.pieces("POST", AT, body=body):
-            *frames, rest = (rest + piece).split(b"\n\n")
-            for frame in frames:
-                yield from _events(frame)
+        async with aclosing(self._wire.pieces("POST", AT, body=body)) as pieces:
+            async for piece in pieces:
+                *frames, rest = (rest + piece).split(b"\n\n")
+                for event in (event for frame in frames for event in _events(frame)):
+                    yield event
 
-    def get(self, id: str) -> Response:
+    async def get(self, id: str, include: Sequence[str] = ()) -> Response:
         """See `Responses.get`."""
-        return msgspec.json.decode(self._wire.call("GET", _path(id)), type=Response)
+        return msgspec.json.decode(
+            await self._wire.call("GET", _path(id), query=query_of({"include": [*include] or None})),
+            type=Response,
+        )
 
-    def list(
+    async def list(
         self,
         *,
         limit: int = 20,
@@ -60,16 +64,16 @@ class ClientResponses:
     ) -> Listed[ResponseEntry]:
         """See `Responses.list`."""
         asked = {"limit": limit, "after": after, "before": before, "order": order, "status": status}
-        answer = self._wire.call("GET", AT, query=query_of(asked))
+        answer = await self._wire.call("GET", AT, query=query_of(asked))
         return msgspec.json.decode(answer, type=Listed[ResponseEntry])
 
-    def cancel(self, id: str) -> Response:
+    async def cancel(self, id: str) -> Response:
         """See `Responses.cancel`."""
-        return msgspec.json.decode(self._wire.call("POST", f"{_path(id)}/cancel"), type=Response)
+        return msgspec.json.decode(await self._wire.call("POST", f"{_path(id)}/cancel"), type=Response)
 
-    def delete(self, id: str) -> None:
+    async def delete(self, id: str) -> None:
         """See `Responses.delete`."""
-        self._wire.call("DELETE", _path(id))
+        await self._wire.call("DELETE", _path(id))
 
 
 def _body(request: ResponseRequest | str | None, fields: Any) -> dict[str, Any]:

@@ -1,32 +1,30 @@
-"""The switches of tenants and channels on a server, blocking."""
+"""The switches of tenants and channels on a server."""
 
 from __future__ import annotations
 
 import msgspec
 from typing_extensions import Unpack
 
-from memoranda.client.wire import Wire, query_of
-from memoranda.sessions.switches import SwitchFields, SwitchState
+from memoranda.client.remote import Remote
+from memoranda.client.wire import query_of
+from memoranda.sessions.switches import Switches, SwitchFields, SwitchState
 from memoranda.store.operations import segment
 
 
-class ClientSwitches:
+class RemoteSwitches(Remote, Switches):
     """What is switched on and off on a server."""
 
-    def __init__(self, wire: Wire) -> None:
-        self._wire = wire
-
-    def get(self, channel_id: str | None = None, *, tenant: str | None = None) -> SwitchState:
+    async def get(self, channel_id: str | None = None, *, tenant: str | None = None) -> SwitchState:
         """See `Switches.get`; a server takes no `tenant` beside a channel."""
-        answer = self._wire.call("GET", _path(channel_id), query=query_of({"tenant": tenant}))
+        answer = await self._wire.call("GET", _path(channel_id), query=query_of({"tenant": tenant}))
         return msgspec.json.decode(answer, type=SwitchState)
 
-    def set(
+    async def set(
         self, channel_id: str | None = None, *, tenant: str | None = None, **switches: Unpack[SwitchFields]
     ) -> SwitchState:
         """See `Switches.set`; a server takes no `tenant` beside a channel."""
         query = query_of({"tenant": tenant})
-        answer = self._wire.call("POST", _path(channel_id), body=switches, query=query)
+        answer = await self._wire.call("POST", _path(channel_id), body=switches, query=query)
         return msgspec.json.decode(answer, type=SwitchState)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, BinaryIO, TypedDict
+from typing import Any, BinaryIO, ParamSpec, TypedDict, TypeVar
 
 import httpx
 import msgspec
@@ -15,6 +16,8 @@ from typing_extensions import Unpack
 from memoranda import errors
 from memoranda.memory_stores.values import ContentChanged, PathTaken
 
+P = ParamSpec("P")
+T = TypeVar("T")
 SECONDS = 60.0
 RAISED: dict[str, type[errors.MemorandaError]] = {
     "invalid_api_key": errors.Unauthorized,
@@ -47,7 +50,7 @@ class Sent(TypedDict, total=False):
 
 class Wire:
     """Connections to the server at `url`, with `key` if it requires one, for `user` if one is named. What is written is
-    marked as an import with the name `importing`, if there is one. Days are those of `time_zone`. Thread-safe.
+    marked as an import with the name `importing`, if there is one. Days are those of `time_zone`.
 
     Every call raises StorageError when the server cannot be reached, and otherwise the errors of the library.
     """
@@ -55,8 +58,9 @@ class Wire:
     def __init__(
         self,
         url: str,
-        key: str | None,
-        user: str | None,
+        *,
+        key: str | None = None,
+        user: str | None = None,
         importing: str | None = None,
         time_zone: str | None = None,
     ) -> None:
@@ -68,24 +72,29 @@ class Wire:
         }
         headers = [(name.encode(), value.encode()) for name, value in given.items() if value is not None]
         self.url = url
-        self.named = key, user
         timeout = httpx.Timeout(SECONDS, read=None)
-        self._http = httpx.Client(base_url=url, headers=headers, timeout=timeout, trust_env=False)
+        self._http = httpx.AsyncClient(
+            base_url=url, headers=headers, timeout=timeout, transport=self.transport(), trust_env=False
+        )
 
-    def call(self, method: str, path: str, **sent: Unpack[Sent]) -> bytes:
+    def transport(self) -> httpx.AsyncBaseTransport | None:
+        """Return what sends the requests; None is what waits on the event loop."""
+        return None
+
+    async def call(self, method: str, path: str, **sent: Unpack[Sent]) -> bytes:
         """Return the body of the answer to a request with a JSON body, a raw one, or none."""
-        return self.request(method, path, **sent).content
+        return (await self.request(method, path, **sent)).content
 
-    def request(self, method: str, path: str, **sent: Unpack[Sent]) -> httpx.Response:
+    async def request(self, method: str, path: str, **sent: Unpack[Sent]) -> httpx.Response:
         """Return the whole answer to a request, headers included."""
         body = sent.get("body")
         content = sent.get("raw") if body is None else msgspec.json.encode(body, enc_hook=_plain)
         with self._reaching():
-            answer = self._http.request(method, path, content=content, params=sent.get("query"))
+            answer = await self._http.request(method, path, content=content, params=sent.get("query"))
         _good(answer)
         return answer
 
-    def form(
+    async def form(
         self,
         path: str,
         fields: Mapping[str, str],
@@ -98,28 +107,40 @@ class Wire:
         """The body of the answer to a form with one file, which is sent as it is read."""
         part = (name, file) if media_type is None else (name, file, media_type)
         with self._reaching():
-            answer = self._http.post(path, data=dict(fields), files={"file": part}, params=query)
+            answer = await self._http.post(path, data=dict(fields), files={"file": part}, params=query)
         return _good(answer)
 
-    def pieces(self, method: str, path: str, *, body: Any = None) -> Iterator[bytes]:
+    async def pieces(self, method: str, path: str, *, body: Any = None) -> AsyncGenerator[bytes, None]:
         """The body of the answer as it comes."""
         content = None if body is None else msgspec.json.encode(body)
-        with self._reaching(), self._http.stream(method, path, content=content) as answer:
-            if answer.status_code != 200:
-                raise error_of(answer.status_code, answer.read())
-            yield from answer.iter_bytes()
+        with self._reaching():
+            async with self._http.stream(method, path, content=content) as answer:
+                if answer.status_code != 200:
+                    raise error_of(answer.status_code, await answer.aread())
+                async for piece in answer.aiter_bytes():
+                    yield piece
 
     @contextmanager
     def _reaching(self) -> Iterator[None]:
+        if self._http.is_closed:
+            raise errors.StorageError(f"the client of {self.url} is closed; connect again")
         try:
             yield
         except httpx.HTTPError as exc:
             says = f"the server at {self.url} did not answer: {exc or type(exc).__name__}"
             raise errors.StorageError(says) from exc
 
-    def close(self) -> None:
-        """Closes the connections. Idempotent."""
-        self._http.close()
+    async def sleep(self, seconds: float) -> None:
+        """Wait so long."""
+        await asyncio.sleep(seconds)
+
+    async def on_thread(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
+        """Return the result of `work`, run beside the event loop."""
+        return await asyncio.to_thread(work, *args, **named)
+
+    async def close(self) -> None:
+        """Close the connections. Idempotent."""
+        await self._http.aclose()
 
 
 def _good(answer: httpx.Response) -> bytes:

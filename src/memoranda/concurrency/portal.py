@@ -13,7 +13,17 @@ from memoranda.errors import StorageError
 
 P = ParamSpec("P")
 T = TypeVar("T")
-S = TypeVar("S")
+S = TypeVar("S", covariant=True)
+
+
+class Runner(Protocol):
+    """Runs async code for callers without an event loop."""
+
+    def call(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return the result of a coroutine."""
+
+    def following(self, pieces: AsyncIterator[T]) -> Iterator[T]:
+        """Yield the items of an async iterator, which is closed with this one."""
 
 
 class Portal:
@@ -52,6 +62,27 @@ class Portal:
             if answer is not None:
                 answer.cancel()
             raise
+
+    def following(self, pieces: AsyncIterator[T]) -> Iterator[T]:
+        """Yield the items of an async iterator, which is closed with this one, also if Ctrl-C ends the wait for one."""
+        waiting: list[asyncio.Task[Any]] = []
+
+        async def more() -> list[T]:
+            waiting[:] = [task for task in (asyncio.current_task(),) if task is not None]
+            return await _next(pieces)
+
+        async def end(opened: AsyncGenerator[T, None]) -> None:
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+            await opened.aclose()
+
+        try:
+            while taken := self.call(more()):
+                yield taken[0]
+        finally:
+            if isinstance(pieces, AsyncGenerator) and self.alive:
+                self.call(end(pieces))
 
     @property
     def in_its_process(self) -> bool:
@@ -113,6 +144,39 @@ class LoopPortal(Portal):
         """Does nothing: the loop belongs to the caller."""
 
 
+class Inline:
+    """Runs coroutines that wait for no event loop, on the thread of the caller."""
+
+    def call(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return the result of a coroutine.
+
+        Raises:
+            RuntimeError: it waits for an event loop.
+        """
+        try:
+            work.send(None)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        work.close()
+        raise RuntimeError("this waits for an event loop, and a blocking caller has none")
+
+    def following(self, pieces: AsyncIterator[T]) -> Iterator[T]:
+        """Yield the items of an async iterator, which is closed with this one."""
+        try:
+            while taken := self.call(_next(pieces)):
+                yield taken[0]
+        finally:
+            if isinstance(pieces, AsyncGenerator):
+                self.call(pieces.aclose())
+
+
+async def _next(pieces: AsyncIterator[T]) -> list[T]:
+    async for piece in pieces:
+        return [piece]
+    return []
+
+
 async def _cancel_the_rest() -> None:
     rest = asyncio.all_tasks() - {asyncio.current_task()}
     for task in rest:
@@ -123,42 +187,26 @@ async def _cancel_the_rest() -> None:
 class Carried(Protocol[S]):
     """What `blocking` needs of an object: the async one it stands for, and the portal."""
 
-    inner: S
-    portal: Portal
+    @property
+    def inner(self) -> S:
+        """The async object."""
+
+    @property
+    def portal(self) -> Runner:
+        """What runs its coroutines."""
 
 
 def blocking(
     verb: Callable[Concatenate[S, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[Carried[S], P], T]:
-    """Return a blocking version of an async method, with the same signature."""
+    """Return a blocking version of an async method, which a class of the object may override, with the same
+    signature."""
+    name = verb.__name__
 
     def call(self: Carried[S], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self.portal.call(verb(self.inner, *args, **kwargs))
+        work: Coroutine[Any, Any, T] = getattr(self.inner, name)(*args, **kwargs)
+        return self.portal.call(work)
 
-    call.__name__ = verb.__name__
+    call.__name__ = name
     call.__doc__ = verb.__doc__
     return call
-
-
-def following(pieces: AsyncIterator[T], portal: Portal) -> Iterator[T]:
-    """Yield the items of an async iterator; it is closed with this one, also if Ctrl-C ends the wait for an item."""
-    waiting: list[asyncio.Task[Any]] = []
-
-    async def more() -> list[T]:
-        waiting[:] = [task for task in (asyncio.current_task(),) if task is not None]
-        async for piece in pieces:
-            return [piece]
-        return []
-
-    async def end(opened: AsyncGenerator[T, None]) -> None:
-        for task in waiting:
-            task.cancel()
-        await asyncio.gather(*waiting, return_exceptions=True)
-        await opened.aclose()
-
-    try:
-        while taken := portal.call(more()):
-            yield taken[0]
-    finally:
-        if isinstance(pieces, AsyncGenerator) and portal.alive:
-            portal.call(end(pieces))

@@ -19,7 +19,6 @@ from crewai.memory.types import MemoryRecord, ScopeInfo  # noqa: E402 - says fir
 
 from memoranda.app.blocking import BlockingMemories  # noqa: E402
 from memoranda.app.memoranda import Memoranda  # noqa: E402
-from memoranda.client import Client  # noqa: E402
 from memoranda.errors import InvalidInput  # noqa: E402
 from memoranda.integrations import entries  # noqa: E402
 from memoranda.integrations.entries import Entries  # noqa: E402
@@ -331,7 +330,7 @@ def _is_in(memory: Memory, scope: str | None) -> bool:
     return scope is None or _path(scope) == ROOT or _path(scope) in memory.metadata[WITHIN]
 
 
-def _blocking(product: Product) -> BlockingMemories | Client:
+def _blocking(product: Product) -> BlockingMemories:
     if isinstance(product, Memoranda | Memories):
         raise InvalidInput(
             "product", "belongs to an event loop, which CrewAI blocks; use memoranda.open(...) or Client(url)"

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from memoranda.app.blocking import BlockingMemories
-from memoranda.client import Client
 from memoranda.errors import Conflict, InvalidInput, NotFound
 from memoranda.store.rows import ITEM
 from memoranda.text.hashing import digest
@@ -54,9 +53,7 @@ def is_attribute(name: str, prefix: str) -> bool:
     return bool(name) and name != RESERVED and not name.startswith(("$", prefix))
 
 
-def add_in_requests(
-    memories: BlockingMemories | Client, groups: Sequence[Sequence[dict[str, Any]]]
-) -> list[Added]:
+def add_in_requests(memories: BlockingMemories, groups: Sequence[Sequence[dict[str, Any]]]) -> list[Added]:
     """Add groups of memories in one request. If they are too many or too large for one, add each half of the groups; of
     a group alone each half of its memories, the last ones last."""
     rows = [row for group in groups for row in group]
@@ -76,7 +73,7 @@ class Entries:
 
     def __init__(
         self,
-        memories: BlockingMemories | Client,
+        memories: BlockingMemories,
         channel: str,
         *,
         user_id: str | None = None,

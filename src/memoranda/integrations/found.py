@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from memoranda.client.knowledge import ClientKnowledge
+from memoranda.client.remote import Remote
 from memoranda.integrations.products import Product, knowledge_of, memories_of
 from memoranda.knowledge.passages import distinct, search_limit
 from memoranda.knowledge.values import MAX_RESULTS, Passage
@@ -47,7 +47,7 @@ class Search:
             hits = self._memories.search(query, limit=limit, **self._fields).results
             return [_of_memory(hit) for hit in hits]
         assert self._knowledge is not None
-        most = MAX_RESULTS if isinstance(self._knowledge, ClientKnowledge) else MAX_LIMIT
+        most = MAX_RESULTS if isinstance(self._knowledge.inner, Remote) else MAX_LIMIT
         wanted = search_limit(limit, self._stores, most)
         passages = self._knowledge.stores.search(self._stores, query, limit=wanted, **self._fields).data
         return [_of_passage(passage) for passage in distinct(passages)[:limit]]

@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 
 from memoranda.app.blocking import BlockingMemories
-from memoranda.client import Client
 from memoranda.errors import Conflict
 from memoranda.integrations import entries, payloads
 from memoranda.integrations.entries import Entries
@@ -32,7 +31,7 @@ class Logs:
     """The logs of one user, or of the tenant; `place` names a log by metadata keys. A line is a memory of kind `item`,
     or several if it is long. `name` keeps several sets of logs in one tenant apart. Thread-safe."""
 
-    def __init__(self, memories: BlockingMemories | Client, name: str, user_id: str | None) -> None:
+    def __init__(self, memories: BlockingMemories, name: str, user_id: str | None) -> None:
         self.entries = Entries(memories, name, user_id=user_id)
         self._place = (name, user_id)
 

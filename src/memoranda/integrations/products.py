@@ -4,67 +4,68 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from memoranda.app.blocking import BlockingMemoranda, BlockingMemories
-from memoranda.app.blocking.calls import InProcess
+from memoranda.app.blocking import BlockingMemories
 from memoranda.app.blocking.features import BlockingKnowledge
-from memoranda.app.memoranda import Memoranda
-from memoranda.client import Client
-from memoranda.client.knowledge import ClientKnowledge
+from memoranda.app.blocking.workspace import BlockingFeatures
+from memoranda.app.workspace import Features
 from memoranda.concurrency.portal import LoopPortal
 from memoranda.errors import InvalidInput
 from memoranda.memories.memories import Memories
 
-Product: TypeAlias = BlockingMemoranda | BlockingMemories | Memoranda | Memories | Client
-"""The argument of every adapter: `memoranda.open(...)`, `await Memoranda.open(...)`, `Client(url)`, or the memories of
-one subject (`as_subject(...).memories`)."""
+Product: TypeAlias = BlockingFeatures | BlockingMemories | Features | Memories
+"""The argument of every adapter: `memoranda.open(...)`, `await Memoranda.open(...)`, `Client(url)`, `AsyncClient(url)`,
+the features or the memories of one subject (`as_subject(...)`)."""
 
 
 def memories_of(product: Product) -> BlockingMemories:
-    """The blocking memory operations of a product. For a `Memoranda` in an event loop, call them from other threads.
+    """The blocking memory operations of a product. For one in an event loop, call them from other threads.
 
     Raises:
-        InvalidInput: it is none of these, or a `Memoranda` outside its event loop.
+        InvalidInput: it is none of these, or one for an event loop outside it.
     """
     if isinstance(product, BlockingMemories):
         return product
-    if isinstance(product, BlockingMemoranda | Client):
-        return product.memories
-    if isinstance(product, Memoranda | Memories):
-        memories = product.memories if isinstance(product, Memoranda) else product
-        return BlockingMemories(InProcess(memories, _loop()))
-    raise InvalidInput(
-        "product",
-        f"is {type(product).__name__}; use memoranda.open(...), await Memoranda.open(...) or Client(url)",
-    )
+    if isinstance(product, Memories):
+        return BlockingMemories(product, _loop())
+    return _features(product).memories
 
 
-def knowledge_of(product: Product) -> BlockingKnowledge | ClientKnowledge:
+def knowledge_of(product: Product) -> BlockingKnowledge:
     """The files and vector stores of a product, blocking, as `memories_of`.
 
     Raises:
         InvalidInput: it has none.
     """
-    if isinstance(product, BlockingMemoranda | Client):
-        return product.knowledge
-    if isinstance(product, Memoranda):
-        return BlockingKnowledge(InProcess(product.knowledge, _loop()))
-    raise InvalidInput(
-        "product",
-        f"is {type(product).__name__}, which has no vector stores; use a whole product, or leave `stores` out",
-    )
+    if isinstance(product, BlockingMemories | Memories):
+        raise InvalidInput(
+            "product",
+            f"is {type(product).__name__}, which has no vector stores; use a whole product, or leave `stores` out",
+        )
+    return _features(product).knowledge
 
 
-def whole_of(product: Product) -> BlockingMemoranda | Client:
+def whole_of(product: Product) -> BlockingFeatures:
     """A product with its sessions and contexts, blocking, as `memories_of`.
 
     Raises:
         InvalidInput: it has memories only.
     """
-    if isinstance(product, BlockingMemoranda | Client):
+    if isinstance(product, BlockingMemories | Memories):
+        raise InvalidInput(
+            "product", f"is {type(product).__name__}, which has no sessions; use a whole product"
+        )
+    return _features(product)
+
+
+def _features(product: Product) -> BlockingFeatures:
+    if isinstance(product, BlockingFeatures):
         return product
-    if isinstance(product, Memoranda):
-        return BlockingMemoranda(product, _loop())
-    raise InvalidInput("product", f"is {type(product).__name__}, which has no sessions; use a whole product")
+    if isinstance(product, Features):
+        return BlockingFeatures(product, _loop())
+    raise InvalidInput(
+        "product",
+        f"is {type(product).__name__}; use memoranda.open(...), await Memoranda.open(...) or Client(url)",
+    )
 
 
 def _loop() -> LoopPortal:

@@ -16,7 +16,6 @@ import msgspec
 from msgspec.structs import replace
 
 from memoranda.app.blocking import BlockingMemories
-from memoranda.client import Client
 from memoranda.errors import Conflict, NotFound
 from memoranda.integrations.entries import ATTEMPTS, PAGE, add_in_requests, id_of
 from memoranda.store.rows import ITEM
@@ -54,7 +53,7 @@ class Record(msgspec.Struct, frozen=True):
 class Records:
     """The records of one store. They belong to the tenant, not to a user. Thread-safe."""
 
-    def __init__(self, memories: BlockingMemories | Client, name: str) -> None:
+    def __init__(self, memories: BlockingMemories, name: str) -> None:
         self.memories = memories
         self.name = name
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, AsyncIterable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from tempfile import SpooledTemporaryFile
+from typing import BinaryIO, TypeAlias, cast
 
 from memoranda.errors import InvalidInput
 from memoranda.storage.data_lock import refuse_live_database
@@ -60,6 +61,20 @@ def _open(path: Path) -> BinaryIO:
         return path.open("rb")
     except OSError as exc:
         raise InvalidInput("source", f"{path} cannot be read: {(exc.strerror or str(exc)).lower()}") from exc
+
+
+@asynccontextmanager
+async def spooled(source: Source) -> AsyncIterator[BinaryIO]:
+    """Yield the source as an open file, after pieces that arrive are all in a temporary file. Errors as `opened`."""
+    if not isinstance(source, AsyncIterable):
+        with opened(source) as file:
+            yield file
+        return
+    with SpooledTemporaryFile(PIECE) as whole:
+        async for piece in source:
+            whole.write(piece)
+        whole.seek(0)
+        yield cast(BinaryIO, whole)
 
 
 async def pieces_of(source: Source) -> AsyncGenerator[bytes, None]:

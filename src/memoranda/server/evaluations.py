@@ -16,7 +16,6 @@ from memoranda.app.evals.evaluation import (
     Evaluation,
     EvaluationQuestion,
     SearchConfiguration,
-    evaluate,
 )
 from memoranda.server.memories import as_wire
 from memoranda.server.route import Call, Route
@@ -49,8 +48,8 @@ async def create(call: Call[EvaluationBody, None]) -> EvaluationObject:
     body, subject, product = call.body, call.workspace.subject, call.state.memoranda
     async with call.state.evaluating:
         if body.set is None:
-            evaluation = await evaluate(
-                product.core, subject, body.questions or [], body.configurations, body.limit
+            evaluation = await call.workspace.evaluate(
+                body.questions or [], body.configurations, limit=body.limit
             )
         else:
             evaluation = await evaluate_bundled(

@@ -1,66 +1,35 @@
-"""Classes with the methods of a feature for callers without an event loop, in this process or at a server."""
+"""Classes with the methods of a feature for callers without an event loop."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
-from memoranda.concurrency.portal import Portal, following
-
-
-class Calls(Protocol):
-    """Carries out the calls of one feature."""
-
-    def call(self, method: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any]) -> Any:
-        """Return the result of a method of the feature; for one that yields, an iterator."""
-
-
-class InProcess:
-    """Carries out calls on `inner`, whose event loop is that of the portal."""
-
-    def __init__(self, inner: Any, portal: Portal) -> None:
-        self.inner = inner
-        self.portal = portal
-
-    def call(self, method: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any]) -> Any:
-        """See `Calls.call`."""
-        work = method(self.inner, *args, **named)
-        return self._blocking(self.portal.call(work) if inspect.iscoroutine(work) else work)
-
-    def part(self, name: str) -> Any:
-        """Return a feature that is an attribute of the feature, blocking."""
-        return self._blocking(getattr(self.inner, name))
-
-    def _blocking(self, value: Any) -> Any:
-        """Return a value for callers without an event loop: an iterator, or the methods of a feature, blocking."""
-        if type(value) is tuple:
-            return tuple(self._blocking(each) for each in value)
-        if hasattr(type(value), "__anext__"):
-            return following(value, self.portal)
-        kind = BLOCKING.get(type(value))
-        return value if kind is None else kind(InProcess(value, self.portal))
+from memoranda.concurrency.portal import Runner
 
 
 class Feature:
-    """The methods of `feature`; `calls` carries them out."""
+    """The methods of a feature, `inner`, whose coroutines the portal runs."""
 
     feature: ClassVar[type]
 
-    def __init__(self, calls: Calls) -> None:
-        self.calls = calls
+    def __init__(self, inner: Any, portal: Runner) -> None:
+        self.inner = inner
+        self.portal = portal
 
-    @property
-    def inner(self) -> Any:
-        """The feature on its event loop, in this process.
-
-        Raises:
-            AttributeError: the feature is at a server.
-        """
-        if not isinstance(self.calls, InProcess):
-            raise AttributeError(f"{type(self).__name__} is at a server and has no inner feature here")
-        return self.calls.inner
+    def waited(self, value: Any) -> Any:
+        """Return the value of a method for callers without an event loop: the result of a coroutine, an iterator, or
+        the methods of a feature, blocking."""
+        if inspect.iscoroutine(value):
+            value = self.portal.call(value)
+        if type(value) is tuple:
+            return tuple(self.waited(each) for each in value)
+        if hasattr(type(value), "__anext__"):
+            return self.portal.following(value)
+        kind = next((BLOCKING[kind] for kind in type(value).__mro__ if kind in BLOCKING), None)
+        return value if kind is None else kind(value, self.portal)
 
 
 BLOCKING: dict[type, type[Feature]] = {}
@@ -93,16 +62,17 @@ def blocking_feature(
 
 def _part(name: str) -> cached_property[Any]:
     def part(self: Feature) -> Any:
-        assert isinstance(self.calls, InProcess)
-        return self.calls.part(name)
+        return self.waited(getattr(self.inner, name))
 
     return cached_property(part)
 
 
 def _blocking(method: Callable[..., Any]) -> Callable[..., Any]:
-    def call(self: Feature, /, *args: Any, **named: Any) -> Any:
-        return self.calls.call(method, args, named)
+    name = method.__name__
 
-    call.__name__, call.__qualname__, call.__doc__ = method.__name__, method.__qualname__, method.__doc__
+    def call(self: Feature, /, *args: Any, **named: Any) -> Any:
+        return self.waited(getattr(self.inner, name)(*args, **named))
+
+    call.__name__, call.__qualname__, call.__doc__ = name, method.__qualname__, method.__doc__
     call.__signature__ = inspect.signature(method)  # type: ignore[attr-defined]
     return call

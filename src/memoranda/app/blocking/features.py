@@ -6,6 +6,7 @@ from memoranda.app.archive.archives import Archives
 from memoranda.app.backfills import Backfills
 from memoranda.app.blocking.calls import blocking_feature
 from memoranda.app.costs import Costs
+from memoranda.app.evals.evaluation import Evaluations
 from memoranda.contexts.contexts import Contexts
 from memoranda.document_qa.asking import UploadAsk
 from memoranda.document_qa.documents import Documents
@@ -28,6 +29,7 @@ BlockingContexts = blocking_feature(Contexts)
 BlockingConversations = blocking_feature(Conversations)
 BlockingCosts = blocking_feature(Costs)
 BlockingDocuments = blocking_feature(Documents)
+BlockingEvaluations = blocking_feature(Evaluations)
 BlockingFacts = blocking_feature(Facts)
 BlockingFiles = blocking_feature(Files)
 BlockingKnowledge = blocking_feature(Knowledge, parts=("files", "uploads", "stores", "admin"))

@@ -12,6 +12,7 @@ from memoranda.app.archive.writing import Exported
 from memoranda.app.backfills import Kind, Missing
 from memoranda.app.blocking.calls import Feature
 from memoranda.app.costs import UsageReport
+from memoranda.app.evals.evaluation import DEFAULTS, Evaluation, EvaluationQuestion, SearchConfiguration
 from memoranda.app.history_report import HistoryImported
 from memoranda.config.sections import Config, Quotas, Spending
 from memoranda.contexts.values import Context, ContextFields, ContextQuery
@@ -413,6 +414,30 @@ class BlockingDocuments(Feature):
         Raises:
             NotFound: names the first.
             InvalidInput: there are too many, or none.
+        """
+
+class BlockingEvaluations(Feature):
+    """Comparisons of ways to search the memories that one subject sees."""
+    def evaluate(
+        self,
+        questions: Sequence[EvaluationQuestion | Mapping[str, Any]],
+        configurations: Sequence[SearchConfiguration | Mapping[str, Any]] = (DEFAULTS,),
+        *,
+        limit: int = 10,
+    ) -> Evaluation:
+        """Ask every question with every configuration of a search, and compare the results with the memories that
+        answer it.
+
+        Args:
+            questions: 1..500 questions, each with the ids of its memories: `{"query": ..., "relevant": [...]}`, see
+                `EvaluationQuestion`.
+            configurations: 1..4 ways of searching, each under a name of its own (`{"mode": "words"}`), see
+                `SearchConfiguration`.
+            limit: how many results each question asks for, 1..100; at most 50 000 for all. No floor applies, and the
+                language model does not help (`hyde`, `model_rerank`).
+
+        Raises:
+            InvalidInput: names the field; also if a memory does not exist.
         """
 
 class BlockingFacts(Feature):

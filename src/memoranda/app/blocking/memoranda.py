@@ -9,8 +9,8 @@ from typing import Any
 
 from memoranda.app.blocking.workspace import BlockingWorkspace
 from memoranda.app.memoranda import Memoranda
-from memoranda.concurrency.portal import Portal, blocking
-from memoranda.config.sections import Config, Spending
+from memoranda.concurrency.portal import Portal
+from memoranda.config.sections import Config
 from memoranda.types import Subject
 
 
@@ -19,26 +19,15 @@ class BlockingMemoranda(BlockingWorkspace):
     returned is closed at the end of the program otherwise."""
 
     inner: Memoranda
+    portal: Portal
 
     def __init__(self, inner: Memoranda, portal: Portal) -> None:
         super().__init__(inner, portal)
         self.config = inner.config
 
-    observe = blocking(Memoranda.observe)
-    import_history = blocking(Memoranda.import_history)
-    context = blocking(Memoranda.context)
-    evaluate = blocking(Memoranda.evaluate)
-    missing = blocking(Memoranda.missing)
-    backfill = blocking(Memoranda.backfill)
-    usage = blocking(Memoranda.usage)
-
     def as_subject(self, subject: Subject) -> BlockingWorkspace:
         """Return the features as another subject sees them."""
         return BlockingWorkspace(self.inner.as_subject(subject), self.portal)
-
-    def set_spending(self, changes: dict[str, int | None], tenant: str | None = None) -> Spending:
-        """Set the daily limits of a tenant, see `costs.Costs.set_limits`."""
-        return self.costs.set_limits(changes, tenant)
 
     def close(self) -> None:
         """Finish writes, save the indexes, and release the folder. Idempotent."""

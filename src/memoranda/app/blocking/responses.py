@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator
 
 from typing_extensions import Unpack
 
-from memoranda.concurrency.portal import Portal, blocking, following
+from memoranda.concurrency.portal import Runner, blocking
 from memoranda.responses.events import Event
 from memoranda.responses.responses import Responses
 from memoranda.responses.values import RequestFields, ResponseRequest
@@ -15,7 +15,7 @@ from memoranda.responses.values import RequestFields, ResponseRequest
 class BlockingResponses:
     """`responses.responses.Responses`, method for method."""
 
-    def __init__(self, inner: Responses, portal: Portal) -> None:
+    def __init__(self, inner: Responses, portal: Runner) -> None:
         self.inner = inner
         self.portal = portal
 
@@ -32,9 +32,9 @@ class BlockingResponses:
         self, request: ResponseRequest | str | None = None, **fields: Unpack[RequestFields]
     ) -> Generator[Event, None, None]:
         """Yield the events of a response, see `Responses.stream`."""
-        yield from following(self.inner.stream(request, **fields), self.portal)
+        yield from self.portal.following(self.inner.stream(request, **fields))
 
     def events(self, id: str, after: int = -1) -> Iterator[Event]:
         """Yield the events of a background response, see `Responses.events`."""
-        for batch in following(self.portal.call(self.inner.events(id, after)), self.portal):
+        for batch in self.portal.following(self.portal.call(self.inner.events(id, after))):
             yield from batch

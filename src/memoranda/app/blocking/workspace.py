@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from memoranda.app.blocking.calls import InProcess
 from memoranda.app.blocking.features import (
     BlockingAgents,
     BlockingArchives,
@@ -12,6 +11,7 @@ from memoranda.app.blocking.features import (
     BlockingContexts,
     BlockingConversations,
     BlockingCosts,
+    BlockingEvaluations,
     BlockingFacts,
     BlockingKnowledge,
     BlockingMemories,
@@ -21,42 +21,50 @@ from memoranda.app.blocking.features import (
     BlockingUploadAsk,
 )
 from memoranda.app.blocking.responses import BlockingResponses
-from memoranda.app.workspace import Workspace
-from memoranda.concurrency.portal import Portal
+from memoranda.app.workspace import Features, Workspace
+from memoranda.concurrency.portal import Runner, blocking
 
 
-class BlockingWorkspace:
-    """`workspace.Workspace`, feature for feature."""
+class BlockingFeatures:
+    """`workspace.Features`, method for method."""
 
-    def __init__(self, inner: Workspace, portal: Portal) -> None:
+    def __init__(self, inner: Features, portal: Runner) -> None:
         self.inner = inner
         self.portal = portal
-        self.subject = inner.subject
+
+    observe = blocking(Features.observe)
+    context = blocking(Features.context)
+    evaluate = blocking(Features.evaluate)
+    usage = blocking(Features.usage)
+    set_spending = blocking(Features.set_spending)
+    missing = blocking(Features.missing)
+    backfill = blocking(Features.backfill)
+    import_history = blocking(Features.import_history)
 
     @cached_property
     def memories(self) -> BlockingMemories:
         """The memories."""
-        return BlockingMemories(InProcess(self.inner.memories, self.portal))
+        return BlockingMemories(self.inner.memories, self.portal)
 
     @cached_property
     def knowledge(self) -> BlockingKnowledge:
         """Files and vector stores."""
-        return BlockingKnowledge(InProcess(self.inner.knowledge, self.portal))
+        return BlockingKnowledge(self.inner.knowledge, self.portal)
 
     @cached_property
     def sessions(self) -> BlockingSessions:
         """Sessions and their messages."""
-        return BlockingSessions(InProcess(self.inner.sessions, self.portal))
+        return BlockingSessions(self.inner.sessions, self.portal)
 
     @cached_property
     def facts(self) -> BlockingFacts:
         """Facts and their versions."""
-        return BlockingFacts(InProcess(self.inner.facts, self.portal))
+        return BlockingFacts(self.inner.facts, self.portal)
 
     @cached_property
     def contexts(self) -> BlockingContexts:
         """Prompts from memories and documents."""
-        return BlockingContexts(InProcess(self.inner.contexts, self.portal))
+        return BlockingContexts(self.inner.contexts, self.portal)
 
     @cached_property
     def responses(self) -> BlockingResponses:
@@ -66,39 +74,54 @@ class BlockingWorkspace:
     @cached_property
     def conversations(self) -> BlockingConversations:
         """Conversations and their items."""
-        return BlockingConversations(InProcess(self.inner.conversations, self.portal))
+        return BlockingConversations(self.inner.conversations, self.portal)
 
     @cached_property
     def agents(self) -> BlockingAgents:
         """Agent profiles."""
-        return BlockingAgents(InProcess(self.inner.agents, self.portal))
+        return BlockingAgents(self.inner.agents, self.portal)
 
     @cached_property
     def upload_ask(self) -> BlockingUploadAsk:
         """Documents, and questions about them."""
-        return BlockingUploadAsk(InProcess(self.inner.upload_ask, self.portal))
+        return BlockingUploadAsk(self.inner.upload_ask, self.portal)
 
     @cached_property
     def switches(self) -> BlockingSwitches:
         """Switches of the tenant and of its channels."""
-        return BlockingSwitches(InProcess(self.inner.switches, self.portal))
+        return BlockingSwitches(self.inner.switches, self.portal)
 
     @cached_property
     def memory_stores(self) -> BlockingMemoryStores:
         """Memory stores."""
-        return BlockingMemoryStores(InProcess(self.inner.memory_stores, self.portal))
+        return BlockingMemoryStores(self.inner.memory_stores, self.portal)
 
     @cached_property
     def archives(self) -> BlockingArchives:
         """Archives of the tenant."""
-        return BlockingArchives(InProcess(self.inner.archives, self.portal))
+        return BlockingArchives(self.inner.archives, self.portal)
 
     @cached_property
     def costs(self) -> BlockingCosts:
         """Spending and its limits."""
-        return BlockingCosts(InProcess(self.inner.costs, self.portal))
+        return BlockingCosts(self.inner.costs, self.portal)
 
     @cached_property
     def backfills(self) -> BlockingBackfills:
         """Background work on existing data."""
-        return BlockingBackfills(InProcess(self.inner.backfills, self.portal))
+        return BlockingBackfills(self.inner.backfills, self.portal)
+
+    @cached_property
+    def evaluations(self) -> BlockingEvaluations:
+        """Comparisons of ways to search."""
+        return BlockingEvaluations(self.inner.evaluations, self.portal)
+
+
+class BlockingWorkspace(BlockingFeatures):
+    """`workspace.Workspace`, method for method."""
+
+    inner: Workspace
+
+    def __init__(self, inner: Workspace, portal: Runner) -> None:
+        super().__init__(inner, portal)
+        self.subject = inner.subject

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from memoranda.app.evals import assistant, synthetic
 from memoranda.app.evals.dataset import Dataset
-from memoranda.app.evals.evaluation import Evaluation, EvaluationQuestion, SearchConfiguration, evaluate
+from memoranda.app.evals.evaluation import Evaluation, EvaluationQuestion, SearchConfiguration
 from memoranda.app.evals.run import write
 from memoranda.app.memoranda import Memoranda
 from memoranda.config.sections import Config
@@ -56,7 +56,7 @@ async def evaluate_bundled(
             )
             for question in dataset.questions
         ]
-        evaluation = await evaluate(temporary.core, temporary.subject, questions, configurations, limit)
+        evaluation = await temporary.evaluate(questions, configurations, limit=limit)
     return replace(evaluation, set=name)
 
 

@@ -102,39 +102,60 @@ class Evaluation(msgspec.Struct, kw_only=True):
     texts: dict[str, str]
 
 
-async def evaluate(
-    core: Core,
-    subject: Subject,
-    questions: Sequence[EvaluationQuestion | Mapping[str, Any]],
-    configurations: Sequence[SearchConfiguration | Mapping[str, Any]],
-    limit: int,
-) -> Evaluation:
-    """Ask every question with every configuration, as a subject; see `Memoranda.evaluate`."""
-    _check_number("questions", questions, MOST_QUESTIONS)
-    _check_number("configurations", configurations, MOST_CONFIGURATIONS)
-    check_limit(limit, MOST_LIMIT)
-    if len(questions) * len(configurations) * limit > MOST_RESULTS:
-        raise InvalidInput(
-            "limit", f"x questions x configurations is above {MOST_RESULTS:,} results; ask for fewer of each"
-        )
-    given = _converted("questions", questions, EvaluationQuestion)
-    runs = _runs(_converted("configurations", configurations, SearchConfiguration), limit)
-    for at, each in enumerate(given):
-        _check_question(core, each, f"questions[{at}]")
-    texts = await _texts(core, subject, given)
-    asked = [_question(number, question) for number, question in enumerate(given, start=1)]
-    memories = Memories(core, subject)
-    for at, question in enumerate(asked):
-        for run in runs:
-            try:
-                hits, degraded = await search_as(memories, question, run.asking)
-            except InvalidInput as exc:
-                says = str(exc).removeprefix(f"{exc.field}: ")
-                raise InvalidInput(f"questions[{at}].{exc.field}", says) from exc
-            texts |= {hit.memory.id: hit.memory.content[:TEXT] for hit in hits}
-            ranked, scores = [hit.memory.id for hit in hits], [hit.score for hit in hits]
-            run.answers.append(Answer(question, ranked, scores, degraded))
-    return await core.threads.run(_compared_runs, asked, runs, limit, texts)
+class Evaluations:
+    """Comparisons of ways to search the memories that one subject sees."""
+
+    def __init__(self, core: Core, subject: Subject) -> None:
+        self._core = core
+        self.subject = subject
+
+    async def evaluate(
+        self,
+        questions: Sequence[EvaluationQuestion | Mapping[str, Any]],
+        configurations: Sequence[SearchConfiguration | Mapping[str, Any]] = (DEFAULTS,),
+        *,
+        limit: int = 10,
+    ) -> Evaluation:
+        """Ask every question with every configuration of a search, and compare the results with the memories that
+        answer it.
+
+        Args:
+            questions: 1..500 questions, each with the ids of its memories: `{"query": ..., "relevant": [...]}`, see
+                `EvaluationQuestion`.
+            configurations: 1..4 ways of searching, each under a name of its own (`{"mode": "words"}`), see
+                `SearchConfiguration`.
+            limit: how many results each question asks for, 1..100; at most 50 000 for all. No floor applies, and the
+                language model does not help (`hyde`, `model_rerank`).
+
+        Raises:
+            InvalidInput: names the field; also if a memory does not exist.
+        """
+        _check_number("questions", questions, MOST_QUESTIONS)
+        _check_number("configurations", configurations, MOST_CONFIGURATIONS)
+        check_limit(limit, MOST_LIMIT)
+        if len(questions) * len(configurations) * limit > MOST_RESULTS:
+            raise InvalidInput(
+                "limit",
+                f"x questions x configurations is above {MOST_RESULTS:,} results; ask for fewer of each",
+            )
+        given = _converted("questions", questions, EvaluationQuestion)
+        runs = _runs(_converted("configurations", configurations, SearchConfiguration), limit)
+        for at, each in enumerate(given):
+            _check_question(self._core, each, f"questions[{at}]")
+        texts = await _texts(self._core, self.subject, given)
+        asked = [_question(number, question) for number, question in enumerate(given, start=1)]
+        memories = Memories(self._core, self.subject)
+        for at, question in enumerate(asked):
+            for run in runs:
+                try:
+                    hits, degraded = await search_as(memories, question, run.asking)
+                except InvalidInput as exc:
+                    says = str(exc).removeprefix(f"{exc.field}: ")
+                    raise InvalidInput(f"questions[{at}].{exc.field}", says) from exc
+                texts |= {hit.memory.id: hit.memory.content[:TEXT] for hit in hits}
+                ranked, scores = [hit.memory.id for hit in hits], [hit.score for hit in hits]
+                run.answers.append(Answer(question, ranked, scores, degraded))
+        return await self._core.threads.run(_compared_runs, asked, runs, limit, texts)
 
 
 def _compared_runs(

@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 
 from memoranda.app.blocking import BlockingMemories
-from memoranda.client import Client
 from memoranda.integrations import entries
 from memoranda.integrations.anthropic.paths import ROOT, folder_of, folders_above
 from memoranda.integrations.entries import Entries
@@ -45,7 +44,7 @@ class Files:
     """The files of one user, or of the tenant, below /memories. Paths are resolved. `name` keeps several trees in one
     tenant apart. Thread-safe; of changes at the same moment the last one counts."""
 
-    def __init__(self, memories: BlockingMemories | Client, name: str, user_id: str | None) -> None:
+    def __init__(self, memories: BlockingMemories, name: str, user_id: str | None) -> None:
         self._entries = Entries(memories, name, user_id=user_id, kinds=(FILE, ITEM))
         self._name = name
         self._user_id = user_id

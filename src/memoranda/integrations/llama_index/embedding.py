@@ -9,7 +9,6 @@ from llama_index.core.embeddings import BaseEmbedding
 from pydantic import PrivateAttr
 
 from memoranda.app.blocking import BlockingMemories
-from memoranda.client import Client
 from memoranda.integrations.products import Product, memories_of
 
 
@@ -20,7 +19,7 @@ class MemorandaEmbedding(BaseEmbedding):
     model does not answer. The async methods run in worker threads.
     """
 
-    _memories: BlockingMemories | Client = PrivateAttr()
+    _memories: BlockingMemories = PrivateAttr()
 
     def __init__(self, product: Product, **settings: Any) -> None:
         super().__init__(model_name="memoranda", **settings)
