@@ -13,27 +13,35 @@ from msgspec import Meta
 
 from memoranda.app.blocking.calls import methods_of
 from memoranda.app.blocking.features import (
+    BlockingAdmin,
     BlockingAgents,
     BlockingBackfills,
     BlockingContexts,
+    BlockingCosts,
     BlockingFacts,
     BlockingMemories,
     BlockingSessions,
+    BlockingSwitches,
 )
-from memoranda.app.operations import OPERATIONS as BACKFILLS
+from memoranda.app.operations import BACKFILLS, COSTS
 from memoranda.client import Client
 from memoranda.contexts.operations import OPERATIONS as CONTEXTS
 from memoranda.errors import InvalidInput
 from memoranda.facts.facts import Facts
 from memoranda.facts.operations import OPERATIONS as FACTS
+from memoranda.knowledge.admin import Admin
+from memoranda.knowledge.admin_operations import OPERATIONS as ADMIN
 from memoranda.memories.memories import Memories
 from memoranda.memories.operations import OPERATIONS as MEMORIES
 from memoranda.responses.agent_operations import OPERATIONS as AGENTS
 from memoranda.server.routes import ROUTES
 from memoranda.sessions.operations import OPERATIONS as SESSIONS
 from memoranda.sessions.sessions import Sessions
+from memoranda.sessions.switch_operations import OPERATIONS as SWITCHES
+from memoranda.sessions.switches import Switches
 from memoranda.store.operations import Operation, Sent, arguments, given
 from memoranda.store.selections import SelectionBody
+from memoranda.store.tenants import TenantQuery
 from memoranda.types import NewMemory
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "stubs.py"
@@ -76,6 +84,23 @@ def test_a_call_is_a_request_and_back() -> None:
     )
     with pytest.raises(TypeError, match="id"):
         BOIL.sent([], {})
+
+
+def test_a_tenant_is_named_in_the_body_or_in_the_query() -> None:
+    limits = next(one for one in ADMIN if one.method is Admin.set_quotas)
+    assert limits.input is not None
+    read = msgspec.convert({"max_stores": None, "tenant": "acme"}, limits.input)
+    assert limits.merged(read, TenantQuery()) == {"changes": {"max_stores": None}, "tenant": "acme"}
+    assert limits.merged(limits.input(), TenantQuery(tenant="acme"))["tenant"] == "acme"
+    with pytest.raises(InvalidInput, match="tenant: is 'acme' in the body and 'other' in the query"):
+        limits.merged(read, TenantQuery(tenant="other"))
+
+
+def test_of_two_paths_of_a_method_the_arguments_choose() -> None:
+    fitting = [one.path for one in SWITCHES if one.method is Switches.get and one.fits(["garden"], {})]
+    assert fitting[0] == "/v1/channels/{channel_id}/switches"
+    fitting = [one.path for one in SWITCHES if one.method is Switches.get and one.fits([], {})]
+    assert fitting == ["/v1/admin/switches"]
 
 
 def test_keywords_without_a_type_are_refused() -> None:
@@ -127,6 +152,9 @@ FEATURES = [
     *((one, BlockingContexts) for one in CONTEXTS),
     *((one, BlockingAgents) for one in AGENTS),
     *((one, BlockingBackfills) for one in BACKFILLS),
+    *((one, BlockingCosts) for one in COSTS),
+    *((one, BlockingAdmin) for one in ADMIN),
+    *((one, BlockingSwitches) for one in SWITCHES),
 ]
 
 

@@ -18,7 +18,13 @@ DAYS = 30
 MOST_DAYS = 3_660
 
 
-class UsageReport(msgspec.Struct, kw_only=True):
+class TenantSpending(Spending, frozen=True, kw_only=True, tag_field="object", tag="spending"):
+    """What a tenant may spend in a day; null is as much as it likes."""
+
+    tenant: str
+
+
+class UsageReport(msgspec.Struct, kw_only=True, tag_field="object", tag="usage_report"):
     """What a tenant spent, and what it may spend in a day (UTC; null is as much as it likes). `cost` is the sum of
     `data`, in the `currency` of the configured prices; null without prices."""
 
@@ -67,11 +73,12 @@ class Costs:
             cost=prices.cost(0, 0) if not costs else round(sum(costs), 6),
         )
 
-    async def limits(self, tenant: str | None = None) -> Spending:
+    async def limits(self, tenant: str | None = None) -> TenantSpending:
         """Return the daily limits of a tenant. Errors as `usage`."""
-        return await self._core.ledger.limits(tenant_for(self.subject, tenant, "usage"))
+        named = tenant_for(self.subject, tenant, "usage")
+        return _of(named, await self._core.ledger.limits(named))
 
-    async def set_limits(self, changes: dict[str, int | None], tenant: str | None = None) -> Spending:
+    async def set_limits(self, changes: dict[str, int | None], tenant: str | None = None) -> TenantSpending:
         """Set the named limits of a tenant; None restores the configured default. Jobs that waited for a limit resume.
 
         Raises:
@@ -84,4 +91,8 @@ class Costs:
         check_changes(changes, LIMITS, "limit of spending")
         spending = await self._core.ledger.set_limits(named, changes)
         self._core.jobs.wake_all()
-        return spending
+        return _of(named, spending)
+
+
+def _of(tenant: str, limits: Spending) -> TenantSpending:
+    return TenantSpending(tenant=tenant, **msgspec.structs.asdict(limits))

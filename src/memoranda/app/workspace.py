@@ -14,7 +14,7 @@ from typing_extensions import Unpack
 
 from memoranda.app.archive.archives import Archives
 from memoranda.app.backfills import Backfills, Kind, Missing
-from memoranda.app.costs import Costs, UsageReport
+from memoranda.app.costs import Costs, TenantSpending, UsageReport
 from memoranda.app.evals.evaluation import (
     DEFAULTS,
     Evaluation,
@@ -26,7 +26,6 @@ from memoranda.app.history_import import Import, ImportOptions, importing, name_
 from memoranda.app.history_report import HistoryImported
 from memoranda.app.import_trial import Trial
 from memoranda.app.import_writes import import_history
-from memoranda.config.sections import Spending
 from memoranda.contexts.contexts import Contexts
 from memoranda.contexts.values import Context, ContextFields, ContextQuery
 from memoranda.document_qa.asking import UploadAsk
@@ -158,7 +157,7 @@ class Features(ABC):
         """Return the spending by day and purpose, see `Costs.usage`."""
         return await self.costs.usage(since=since, until=until, tenant=tenant)
 
-    async def set_spending(self, changes: dict[str, int | None], tenant: str | None = None) -> Spending:
+    async def set_spending(self, changes: dict[str, int | None], tenant: str | None = None) -> TenantSpending:
         """Set the daily limits of a tenant, see `Costs.set_limits`."""
         return await self.costs.set_limits(changes, tenant)
 

@@ -28,5 +28,11 @@ def quotas(
     changes = limits_of(quota, "--quota")
     with named_by("--quota", changes):
         limits = admin.set_quotas(changes, tenant) if changes else admin.quotas(tenant)
-    report = {"usage": msgspec.structs.asdict(admin.usage(tenant)), "quotas": msgspec.structs.asdict(limits)}
+    report = {
+        name: msgspec.structs.asdict(one)
+        for name, one in (("usage", admin.usage(tenant)), ("quotas", limits))
+    }
+    report = {
+        name: {key: value for key, value in one.items() if key != "tenant"} for name, one in report.items()
+    }
     invocation.show(report, "\n".join(rows(report)))

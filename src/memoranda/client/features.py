@@ -10,16 +10,15 @@ from memoranda.app.archive.archives import Archives
 from memoranda.app.backfills import Backfills
 from memoranda.app.costs import Costs
 from memoranda.app.evals.evaluation import Evaluations
-from memoranda.app.operations import OPERATIONS as BACKFILLS
+from memoranda.app.operations import BACKFILLS, COSTS
 from memoranda.client.archives import RemoteArchives
 from memoranda.client.conversations import RemoteConversations
-from memoranda.client.costs import RemoteCosts, RemoteEvaluations
+from memoranda.client.evaluations import RemoteEvaluations
 from memoranda.client.knowledge import RemoteKnowledge
 from memoranda.client.memories import RemoteMemories
 from memoranda.client.memory_stores import RemoteMemoryStores
 from memoranda.client.remote import offered
 from memoranda.client.responses import RemoteResponses
-from memoranda.client.switches import RemoteSwitches
 from memoranda.contexts.contexts import Contexts
 from memoranda.contexts.operations import OPERATIONS as CONTEXTS
 from memoranda.facts.facts import Facts
@@ -34,6 +33,7 @@ from memoranda.responses.profiles import Agents
 from memoranda.responses.responses import Responses
 from memoranda.sessions.operations import OPERATIONS as SESSIONS
 from memoranda.sessions.sessions import Sessions
+from memoranda.sessions.switch_operations import OPERATIONS as SWITCHES
 from memoranda.sessions.switches import Switches
 
 REMOTE: Mapping[type, Any] = MappingProxyType(
@@ -43,7 +43,7 @@ REMOTE: Mapping[type, Any] = MappingProxyType(
         Backfills: offered(Backfills, BACKFILLS),
         Contexts: offered(Contexts, CONTEXTS),
         Conversations: offered(Conversations, written=RemoteConversations),
-        Costs: offered(Costs, written=RemoteCosts),
+        Costs: offered(Costs, COSTS),
         Evaluations: offered(Evaluations, written=RemoteEvaluations),
         Facts: offered(Facts, FACTS),
         Knowledge: RemoteKnowledge,
@@ -51,7 +51,7 @@ REMOTE: Mapping[type, Any] = MappingProxyType(
         MemoryStores: offered(MemoryStores, written=RemoteMemoryStores),
         Responses: offered(Responses, written=RemoteResponses),
         Sessions: offered(Sessions, SESSIONS),
-        Switches: offered(Switches, written=RemoteSwitches),
+        Switches: offered(Switches, SWITCHES),
     }
 )
 """The class of each feature at a server."""

@@ -16,8 +16,8 @@ from typing_extensions import Unpack
 
 from memoranda.client.remote import Remote, offered
 from memoranda.client.wire import Wire, query_of
-from memoranda.config.sections import Quotas
 from memoranda.knowledge import Admin, Files, Knowledge, Stores, Uploads
+from memoranda.knowledge.admin_operations import OPERATIONS as ADMIN
 from memoranda.knowledge.checks import passage_query
 from memoranda.knowledge.sources import Source, name_of, spooled
 from memoranda.knowledge.values import (
@@ -34,8 +34,6 @@ from memoranda.knowledge.values import (
     StoreChange,
     StoredFile,
     StoreFile,
-    Tenant,
-    Usage,
     VectorStore,
 )
 from memoranda.readers.base import PageImage
@@ -46,7 +44,6 @@ from memoranda.text.splitting import Chunking
 T = TypeVar("T")
 FILES = "/v1/files"
 STORES = "/v1/vector_stores"
-ADMIN = "/v1/admin"
 POLL = 0.25
 """Seconds between two polls of a file or store in progress."""
 TIMES = ("created_at", "expires_at", "last_active_at")
@@ -64,7 +61,7 @@ class RemoteKnowledge(Remote, Knowledge):
         self.files = offered(Files, written=RemoteFiles)(wire)
         self.uploads = offered(Uploads)(wire)
         self.stores = offered(Stores, written=RemoteStores)(wire)
-        self.admin = offered(Admin, written=RemoteAdmin)(wire)
+        self.admin = offered(Admin, ADMIN)(wire)
 
 
 class RemoteFiles(Remote, Files):
@@ -299,32 +296,6 @@ class RemoteStores(Remote, Stores):
         )
 
 
-class RemoteAdmin(Remote, Admin):
-    """Tenants of a server, their quotas and usage; see `knowledge.Admin`."""
-
-    async def tenants(self, *, limit: int = 100, after: str | None = None) -> Listed[Tenant]:
-        """See `Admin.tenants`."""
-        answer = await self._wire.call(
-            "GET", f"{ADMIN}/tenants", query=query_of({"limit": limit, "after": after})
-        )
-        return msgspec.json.decode(answer, type=Listed[Tenant])
-
-    async def quotas(self, tenant: str | None = None) -> Quotas:
-        """See `Admin.quotas`."""
-        answer = await self._wire.call("GET", f"{ADMIN}/quotas", query=query_of({"tenant": tenant}))
-        return _sent_quotas(answer)
-
-    async def set_quotas(self, changes: dict[str, int | None], tenant: str | None = None) -> Quotas:
-        """See `Admin.set_quotas`."""
-        query = query_of({"tenant": tenant})
-        return _sent_quotas(await self._wire.call("POST", f"{ADMIN}/quotas", body=changes, query=query))
-
-    async def usage(self, tenant: str | None = None) -> Usage:
-        """See `Admin.usage`."""
-        answer = await self._wire.call("GET", f"{ADMIN}/usage", query=query_of({"tenant": tenant}))
-        return msgspec.json.decode(answer, type=Usage)
-
-
 # --- values over the wire --------------------------------------------------------------------------
 
 
@@ -335,11 +306,6 @@ def _path(*parts: str) -> str:
 
 def _value(body: bytes, type_: type[T]) -> T:
     return _from_wire(msgspec.json.decode(body), type_)
-
-
-def _sent_quotas(body: bytes) -> Quotas:
-    sent = msgspec.json.decode(body)
-    return Quotas(**{name: sent[name] for name in Quotas.__struct_fields__})
 
 
 def _page(body: bytes, type_: type[T]) -> Listed[T]:

@@ -23,8 +23,10 @@ class Remote:
 
 def offered(feature: type, operations: Sequence[Operation] = (), written: type[Remote] = Remote) -> Any:
     """Return the class of a feature at a server: its operations, and the methods of `written`. Its other methods raise
-    NotImplementedError. Of two operations of one method the first is called."""
-    by_name = {operation.name: operation for operation in reversed(operations)}
+    NotImplementedError. Of two operations of a method that is called the first whose path has its arguments."""
+    by_name: dict[str, list[Operation]] = {}
+    for operation in operations:
+        by_name.setdefault(operation.name, []).append(operation)
     members = {
         name: _request(method, by_name[name]) if name in by_name else _missing(method)
         for name, method in methods_of(feature).items()
@@ -34,9 +36,10 @@ def offered(feature: type, operations: Sequence[Operation] = (), written: type[R
     return type(f"Remote{feature.__name__}", bases, {"__doc__": feature.__doc__, **members})
 
 
-def _request(method: Callable[..., Any], operation: Operation) -> Callable[..., Any]:
+def _request(method: Callable[..., Any], operations: Sequence[Operation]) -> Callable[..., Any]:
     @wraps(method)
     async def call(self: Remote, /, *args: Any, **named: Any) -> Any:
+        operation = next(one for one in operations if one is operations[-1] or one.fits(args, named))
         sent = operation.sent(args, named)
         query = None if sent.query is None else query_of(sent.query)
         body = await self._wire.call(operation.verb, sent.path, body=sent.body, query=query)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
 
 from memoranda.clock import moment, now_micros
-from memoranda.config.sections import OPERATOR_TENANT, Quotas
+from memoranda.config.sections import OPERATOR_TENANT
 from memoranda.errors import Forbidden
 from memoranda.knowledge.quotas import check_changes, quotas_of
-from memoranda.knowledge.values import Tenant, Usage
+from memoranda.knowledge.values import Tenant, TenantQuotas, Usage
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core, tenant_for
 from memoranda.store.paging import Listed, as_page, check_page
 from memoranda.types import Subject
 
 MAX_TENANTS = 1_000
+TenantsLimit = Annotated[int, Meta(ge=1, le=MAX_TENANTS)]
 
 
 class Admin:
@@ -24,7 +28,7 @@ class Admin:
         self._core = core
         self.subject = subject
 
-    async def tenants(self, *, limit: int = 100, after: str | None = None) -> Listed[Tenant]:
+    async def tenants(self, *, limit: TenantsLimit = 100, after: str | None = None) -> Listed[Tenant]:
         """Return one page of the tenants of the folder, by name: `after` is the last name of the page before.
 
         Raises:
@@ -40,19 +44,20 @@ class Admin:
         tenants = [Tenant(name=str(name), created_at=moment(at)) for name, at in rows[:limit]]
         return as_page(tenants, [tenant.name for tenant in tenants], len(rows) > limit)
 
-    async def quotas(self, tenant: str | None = None) -> Quotas:
+    async def quotas(self, tenant: str | None = None) -> TenantQuotas:
         """Return the quotas of a tenant.
 
         Raises:
             Forbidden: the subject is no admin, or asks about another tenant and is not the operator.
         """
         named = tenant_for(self.subject, tenant, "admin")
-        default = self._core.quotas
-        return await self._core.threads.run(
-            self._core.store.db.read, lambda c: quotas_of(c, named, default), named
-        )
+        return await self._core.threads.run(self._core.store.db.read, lambda c: self._quotas(c, named), named)
 
-    async def set_quotas(self, changes: dict[str, int | None], tenant: str | None = None) -> Quotas:
+    def _quotas(self, c: Connection, tenant: str) -> TenantQuotas:
+        limits = quotas_of(c, tenant, self._core.quotas)
+        return TenantQuotas(tenant=tenant, **msgspec.structs.asdict(limits))
+
+    async def set_quotas(self, changes: dict[str, int | None], tenant: str | None = None) -> TenantQuotas:
         """Set the named quotas of a tenant; null restores the configured default.
 
         Raises:
@@ -64,14 +69,14 @@ class Admin:
             raise Forbidden(f"quotas: only an admin of tenant {OPERATOR_TENANT!r} sets them")
         check_changes(changes)
 
-        def work(c: Connection) -> Quotas:
+        def work(c: Connection) -> TenantQuotas:
             c.run("add_tenant", [named, now_micros()])
             for name, value in changes.items():
                 if value is None:
                     c.run("drop_quota", [named, name])
                 else:
                     c.run("set_quota", [named, name, value])
-            return quotas_of(c, named, self._core.quotas)
+            return self._quotas(c, named)
 
         return await self._core.threads.result(self._core.store.db.write(work, tenant=named))
 
@@ -85,6 +90,7 @@ class Admin:
 
             files, chunks = counted("usage_of_files"), int(counted("count_chunks")[0])
             return Usage(
+                tenant=named,
                 storage_bytes=int(files[1]) + int(counted("pending_bytes")[0]),
                 files=int(files[0]),
                 stores=int(counted("count_stores")[0]),

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, TypedDict, TypeVar
 import msgspec
 from msgspec import Meta
 
+from memoranda.config.sections import Quotas
 from memoranda.text.splitting import Chunking
 from memoranda.text.tables import with_columns
 from memoranda.types import EvidenceLevel, Explanation
@@ -265,16 +266,23 @@ class Passages(msgspec.Struct, kw_only=True):
     degraded: list[str] = []
 
 
-class Tenant(msgspec.Struct, kw_only=True):
+class Tenant(msgspec.Struct, kw_only=True, tag_field="object", tag="tenant"):
     """A tenant, and when it first stored or was given something."""
 
     name: str
     created_at: datetime
 
 
-class Usage(msgspec.Struct, kw_only=True):
+class TenantQuotas(Quotas, frozen=True, kw_only=True, tag_field="object", tag="quotas"):
+    """What a tenant may hold."""
+
+    tenant: str
+
+
+class Usage(msgspec.Struct, kw_only=True, tag_field="object", tag="usage"):
     """What a tenant holds."""
 
+    tenant: str
     storage_bytes: int
     files: int
     stores: int

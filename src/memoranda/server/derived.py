@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
+from memoranda.app.workspace import Workspace
 from memoranda.server.route import Call, Route
-from memoranda.store.operations import Operation, arguments
+from memoranda.store.operations import Operation
 
 Observed = Callable[[Call[Any, Any], Awaitable[Any]], Awaitable[Any]]
 """Awaits the work of a call and returns its result: for metrics, and for the names of fields in errors."""
@@ -23,19 +25,21 @@ def routes(
     operations: Sequence[Operation],
     observed: Mapping[Callable[..., Any], Observed] = NONE,
 ) -> tuple[Route, ...]:
-    """Return a route for each operation of a feature, which is an attribute of the workspace."""
+    """Return a route for each operation of a feature, which is an attribute of the workspace, or of one of its
+    features, as in `knowledge.admin`."""
     return tuple(
-        _route(feature, operation, observed.get(operation.method, _unobserved)) for operation in operations
+        _route(attrgetter(feature), operation, observed.get(operation.method, _unobserved))
+        for operation in operations
     )
 
 
-def _route(feature: str, operation: Operation, observed: Observed) -> Route:
+def _route(of: Callable[[Workspace], Any], operation: Operation, observed: Observed) -> Route:
     async def answer(call: Call[Any, Any]) -> Any:
         given = {
             **operation.in_path(call.parameters),
-            **arguments(call.query if operation.in_query else call.body),
+            **operation.merged(call.body, call.query),
         }
-        result = await observed(call, operation.method(getattr(call.workspace, feature), **given))
+        result = await observed(call, operation.method(of(call.workspace), **given))
         return result if operation.shows is None else operation.shows.of(result, given)
 
     return Route(
@@ -46,7 +50,7 @@ def _route(feature: str, operation: Operation, observed: Observed) -> Route:
         operation.needs,
         operation.answer,
         None if operation.in_query else operation.input,
-        operation.input if operation.in_query else None,
+        operation.input if operation.in_query else operation.beside,
         long=operation.long,
         compresses=operation.compresses,
     )

@@ -40,19 +40,6 @@ def given(body: msgspec.Struct) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not msgspec.UNSET}
 
 
-def changes_for(body: msgspec.Struct, tenant: str | None) -> tuple[dict[str, Any], str | None]:
-    """The changes in a body, and the tenant that it or the query names.
-
-    Raises:
-        InvalidInput: they name two.
-    """
-    changes = given(body)
-    named = changes.pop("tenant")
-    if named is not None and tenant is not None and named != tenant:
-        raise InvalidInput("tenant", f"is {named!r} in the body and {tenant!r} in the query; name one")
-    return changes, named or tenant
-
-
 @contextmanager
 def in_batch(
     name: str, size: int, beside: Sequence[str] = (), fields: Mapping[str, str] = MappingProxyType({})

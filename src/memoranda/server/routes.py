@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from memoranda.app.operations import OPERATIONS as BACKFILLS
+from memoranda.app.operations import BACKFILLS, COSTS
 from memoranda.contexts.operations import OPERATIONS as CONTEXTS
 from memoranda.facts.operations import OPERATIONS as FACTS
+from memoranda.knowledge.admin_operations import OPERATIONS as ADMIN
 from memoranda.responses.agent_operations import OPERATIONS as AGENTS
 from memoranda.server import (
-    admin,
     archives,
     chat,
     conversations,
@@ -27,13 +27,12 @@ from memoranda.server import (
     responses,
     sessions,
     store_files,
-    switches,
     upload_ask,
     uploads,
-    usage,
     vector_stores,
 )
 from memoranda.server.route import Route
+from memoranda.sessions.switch_operations import OPERATIONS as SWITCHES
 
 ROUTES: tuple[Route, ...] = (
     *derived.routes("facts", FACTS),
@@ -53,9 +52,9 @@ ROUTES: tuple[Route, ...] = (
     *sessions.ROUTES,
     *derived.routes("agents", AGENTS),
     *archives.ROUTES,
-    *admin.ROUTES,
-    *switches.ROUTES,
-    *usage.ROUTES,
+    *derived.routes("knowledge.admin", ADMIN),
+    *derived.routes("switches", SWITCHES),
+    *derived.routes("costs", COSTS),
     *derived.routes("backfills", BACKFILLS),
     *models.ROUTES,
     *embeddings.ROUTES,

@@ -117,7 +117,14 @@ NOT_OFFERED = ("response_id",)
 """Parameters that stay with the server's own responses."""
 OPERATIONS = (
     Operation(
-        Sessions.observe, "POST", "/v1/messages", "write", ObserveBody, ObservedList, NOT_OFFERED, long=True
+        Sessions.observe,
+        "POST",
+        "/v1/messages",
+        "write",
+        ObserveBody,
+        ObservedList,
+        local=NOT_OFFERED,
+        long=True,
     ),
     Operation(Sessions.list, "GET", AT, "read", StatusQuery),
     Operation(Sessions.get, "GET", ONE, "read"),
@@ -126,7 +133,7 @@ OPERATIONS = (
     Operation(Sessions.summarize, "POST", f"{ONE}/summarize", "write", EmptyBody, long=True),
     Operation(Sessions.save_summary, "POST", f"{ONE}/summary", "write", NewSummary),
     Operation(Sessions.fail_summary, "POST", f"{ONE}/summary/failure", "write"),
-    Operation(Sessions.observe, "POST", SAID, "write", SaidBody, ObservedList, NOT_OFFERED, long=True),
+    Operation(Sessions.observe, "POST", SAID, "write", SaidBody, ObservedList, local=NOT_OFFERED, long=True),
     Operation(Sessions.messages, "GET", SAID, "read"),
     Operation(Sessions.update_message, "POST", MESSAGE, "write"),
     Operation(Sessions.delete_message, "DELETE", MESSAGE, "write", shows=DeletedMessage),

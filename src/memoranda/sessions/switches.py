@@ -48,7 +48,7 @@ class InForce(msgspec.Struct, kw_only=True):
     conversation_summaries: bool
 
 
-class SwitchState(msgspec.Struct, kw_only=True):
+class SwitchState(msgspec.Struct, kw_only=True, tag_field="object", tag="switches"):
     """The switches of a tenant, or of one of its channels, as they are set there (None: they are not), and what is in
     force with the tenant's own and the configuration."""
 

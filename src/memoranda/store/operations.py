@@ -77,7 +77,7 @@ class Operation(msgspec.Struct, frozen=True):
     no parameters, such as the keywords of a selection. `needs` is the least a key must be allowed: `open` asks for no
     key, `service` for an admin key, or a service key that is bound to no user, `operator` for an admin of the default
     tenant. `long` is work that grows with its input, and has no time limit; `compresses` an answer that is compressed
-    when it is large.
+    when it is large. `beside` is the query string beside a body; a field of both is named in one of them.
     """
 
     method: Callable[..., Awaitable[Any]]
@@ -86,6 +86,7 @@ class Operation(msgspec.Struct, frozen=True):
     needs: Need
     reads: type[msgspec.Struct] | None = None
     shows: type[Shown] | None = None
+    beside: type[msgspec.Struct] | None = None
     local: tuple[str, ...] = ()
     long: bool = False
     compresses: bool = False
@@ -127,6 +128,24 @@ class Operation(msgspec.Struct, frozen=True):
     def input(self) -> type[msgspec.Struct] | None:
         """The type of the body or query string; None if there is none."""
         return _input(self)
+
+    def fits(self, args: Sequence[Any], named: Mapping[str, Any]) -> bool:
+        """Return True if a call of the method gives the parameters of the path. Errors as `sent`."""
+        bound = _signature(self.method).bind(None, *args, **named).arguments
+        return all(bound.get(name) is not None for name in self.parameters)
+
+    def merged(self, read: msgspec.Struct | None, beside: msgspec.Struct | None) -> dict[str, Any]:
+        """Return the arguments in an input, and in the query string beside it.
+
+        Raises:
+            InvalidInput: they give two values of one.
+        """
+        merged = arguments(read)
+        for name, value in arguments(beside).items():
+            if merged.setdefault(name, value) != value:
+                says = f"is {merged[name]!r} in the body and {value!r} in the query; name one"
+                raise InvalidInput(name, says)
+        return merged
 
     def sent(self, args: Sequence[Any], named: Mapping[str, Any]) -> Sent:
         """Return the request for a call of the method.

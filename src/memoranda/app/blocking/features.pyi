@@ -11,10 +11,10 @@ from typing_extensions import Unpack
 from memoranda.app.archive.writing import Exported
 from memoranda.app.backfills import Kind, Missing
 from memoranda.app.blocking.calls import Feature
-from memoranda.app.costs import UsageReport
+from memoranda.app.costs import TenantSpending, UsageReport
 from memoranda.app.evals.evaluation import DEFAULTS, Evaluation, EvaluationQuestion, SearchConfiguration
 from memoranda.app.history_report import HistoryImported
-from memoranda.config.sections import Config, Quotas, Spending
+from memoranda.config.sections import Config
 from memoranda.contexts.values import Context, ContextFields, ContextQuery
 from memoranda.document_qa.values import (
     IMPORTANCE,
@@ -29,6 +29,7 @@ from memoranda.facts.facts import Consolidated, Extracted, LearnedFacts, Reading
 from memoranda.facts.history import FactHistory, Undone
 from memoranda.facts.maintenance import Swept
 from memoranda.facts.timeline import Timeline
+from memoranda.knowledge.admin import TenantsLimit
 from memoranda.knowledge.files import MAX_PAGE, Staged
 from memoranda.knowledge.records import FileRow
 from memoranda.knowledge.sources import Source
@@ -47,6 +48,7 @@ from memoranda.knowledge.values import (
     StoredFile,
     StoreFile,
     Tenant,
+    TenantQuotas,
     Upload,
     UploadPart,
     Usage,
@@ -116,20 +118,20 @@ from memoranda.types import (
 
 class BlockingAdmin(Feature):
     """Tenants, quotas and usage."""
-    def tenants(self, *, limit: int = 100, after: str | None = None) -> Listed[Tenant]:
+    def tenants(self, *, limit: TenantsLimit = 100, after: str | None = None) -> Listed[Tenant]:
         """Return one page of the tenants of the folder, by name: `after` is the last name of the page before.
 
         Raises:
             InvalidInput: a field is wrong.
             Forbidden: the subject is not the operator.
         """
-    def quotas(self, tenant: str | None = None) -> Quotas:
+    def quotas(self, tenant: str | None = None) -> TenantQuotas:
         """Return the quotas of a tenant.
 
         Raises:
             Forbidden: the subject is no admin, or asks about another tenant and is not the operator.
         """
-    def set_quotas(self, changes: dict[str, int | None], tenant: str | None = None) -> Quotas:
+    def set_quotas(self, changes: dict[str, int | None], tenant: str | None = None) -> TenantQuotas:
         """Set the named quotas of a tenant; null restores the configured default.
 
         Raises:
@@ -352,9 +354,9 @@ class BlockingCosts(Feature):
             InvalidInput: the days are in the wrong order, or too many.
             Forbidden: the subject is no admin, or asks about another tenant and is not the operator.
         """
-    def limits(self, tenant: str | None = None) -> Spending:
+    def limits(self, tenant: str | None = None) -> TenantSpending:
         """Return the daily limits of a tenant. Errors as `usage`."""
-    def set_limits(self, changes: dict[str, int | None], tenant: str | None = None) -> Spending:
+    def set_limits(self, changes: dict[str, int | None], tenant: str | None = None) -> TenantSpending:
         """Set the named limits of a tenant; None restores the configured default. Jobs that waited for a limit resume.
 
         Raises:
