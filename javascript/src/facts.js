@@ -6,11 +6,10 @@ import { bodyOf } from './connect.js';
 
 /** The operations on facts. */
 export class Facts {
-  #http;
-
   /** @param {import('./connect.js').Http} http */
   constructor(http) {
-    this.#http = http;
+    /** @protected */
+    this.http = http;
   }
 
   /**
@@ -21,7 +20,7 @@ export class Facts {
    * @returns {Promise<Schemas['Consolidated']>}
    */
   consolidate(body = {}, options) {
-    return bodyOf(this.#http.POST('/v1/memories/consolidate', { body, ...options }));
+    return bodyOf(this.http.POST('/v1/memories/consolidate', { body, ...options }));
   }
 
   /**
@@ -31,7 +30,7 @@ export class Facts {
    * @returns {Promise<Schemas['Swept']>}
    */
   sweep(options) {
-    return bodyOf(this.#http.POST('/v1/memories/sweep', { ...options }));
+    return bodyOf(this.http.POST('/v1/memories/sweep', { ...options }));
   }
 
   /**
@@ -42,7 +41,7 @@ export class Facts {
    * @returns {Promise<Schemas['Extracted']>}
    */
   extract(sessionId, options) {
-    return bodyOf(this.#http.POST('/v1/sessions/{session_id}/extract', { params: { path: { session_id: sessionId } }, ...options }));
+    return bodyOf(this.http.POST('/v1/sessions/{session_id}/extract', { params: { path: { session_id: sessionId } }, ...options }));
   }
 
   /**
@@ -53,7 +52,7 @@ export class Facts {
    * @returns {Promise<Schemas['Timeline']>}
    */
   timeline(query = {}, options) {
-    return bodyOf(this.#http.GET('/v1/memories/timeline', { params: { query }, ...options }));
+    return bodyOf(this.http.GET('/v1/memories/timeline', { params: { query }, ...options }));
   }
 
   /**
@@ -64,7 +63,7 @@ export class Facts {
    * @returns {Promise<Schemas['FactHistory']>}
    */
   history(id, options) {
-    return bodyOf(this.#http.GET('/v1/memories/{id}/history', { params: { path: { id } }, ...options }));
+    return bodyOf(this.http.GET('/v1/memories/{id}/history', { params: { path: { id } }, ...options }));
   }
 
   /**
@@ -75,7 +74,7 @@ export class Facts {
    * @returns {Promise<Schemas['Memory']>}
    */
   confirm(id, options) {
-    return bodyOf(this.#http.POST('/v1/memories/{id}/confirm', { params: { path: { id } }, ...options }));
+    return bodyOf(this.http.POST('/v1/memories/{id}/confirm', { params: { path: { id } }, ...options }));
   }
 
   /**
@@ -86,6 +85,6 @@ export class Facts {
    * @returns {Promise<Schemas['Undone']>}
    */
   undo(id, options) {
-    return bodyOf(this.#http.POST('/v1/memories/{id}/undo', { params: { path: { id } }, ...options }));
+    return bodyOf(this.http.POST('/v1/memories/{id}/undo', { params: { path: { id } }, ...options }));
   }
 }

@@ -1,5 +1,6 @@
 import { bodyOf, linesOf, streamOf, valueOf } from './connect.js';
 import { InvalidInput } from './errors.js';
+import { MemoriesOperations } from './memories_operations.js';
 
 /** @typedef {import('./connect.js').CallOptions} CallOptions */
 /** @typedef {import('./types.js').Schemas} Schemas */
@@ -12,14 +13,7 @@ import { InvalidInput } from './errors.js';
 const FILTERS = 50_000; // characters of filters in a query string: the server reads 64 KiB of a request's head
 
 /** What is remembered. */
-export class Memories {
-  #http;
-
-  /** @param {import('./connect.js').Http} http */
-  constructor(http) {
-    this.#http = http;
-  }
-
+export class Memories extends MemoriesOperations {
   /**
    * Remembers a text. `created` is false where it was there already.
    *
@@ -29,7 +23,7 @@ export class Memories {
    */
   add(memory, options) {
     const body = typeof memory === 'string' ? { content: memory } : memory;
-    return bodyOf(this.#http.POST('/v1/memories', { body, ...options }));
+    return bodyOf(this.http.POST('/v1/memories', { body, ...options }));
   }
 
   /**
@@ -41,7 +35,7 @@ export class Memories {
    */
   addMany(memories, options) {
     const body = { memories: memories.map((memory) => (typeof memory === 'string' ? { content: memory } : memory)) };
-    return bodyOf(this.#http.POST('/v1/memories/batch', { body, ...options }));
+    return bodyOf(this.http.POST('/v1/memories/batch', { body, ...options }));
   }
 
   /**
@@ -53,16 +47,7 @@ export class Memories {
    */
   search(query, options) {
     const body = typeof query === 'string' ? { query } : query;
-    return bodyOf(this.#http.POST('/v1/memories/search', { body, ...options }));
-  }
-
-  /**
-   * @param {string} id
-   * @param {CallOptions} [options]
-   * @returns {Promise<Schemas['Memory']>}
-   */
-  get(id, options) {
-    return bodyOf(this.#http.GET('/v1/memories/{id}', { params: { path: { id } }, ...options }));
+    return bodyOf(this.http.POST('/v1/memories/search', { body, ...options }));
   }
 
   /**
@@ -79,7 +64,7 @@ export class Memories {
     if (encodeURIComponent(text).length > FILTERS) {
       throw new InvalidInput('filters: are too long for a listing; use search or export, or list in parts', { param: 'filters' });
     }
-    return bodyOf(this.#http.GET('/v1/memories', { params: { query }, ...options }));
+    return bodyOf(this.http.GET('/v1/memories', { params: { query }, ...options }));
   }
 
   /**
@@ -90,18 +75,7 @@ export class Memories {
    * @returns {Promise<number>}
    */
   async count(selection = {}, options) {
-    return (await bodyOf(this.#http.POST('/v1/memories/count', { body: selection, ...options }))).count;
-  }
-
-  /**
-   * How many memories there are by kind, scope, source, tag and month: at most `limit` (20) values of each.
-   *
-   * @param {Schemas['MemoriesFacetsBody']} [selection]
-   * @param {CallOptions} [options]
-   * @returns {Promise<Schemas['Facets']>}
-   */
-  async facets(selection = {}, options) {
-    return bodyOf(this.#http.POST('/v1/memories/facets', { body: selection, ...options }));
+    return (await bodyOf(this.http.POST('/v1/memories/count', { body: selection, ...options }))).count;
   }
 
   /**
@@ -112,50 +86,7 @@ export class Memories {
    * @returns {Promise<number>} how many of them there are
    */
   async countAccess(ids, options) {
-    return (await bodyOf(this.#http.POST('/v1/memories/count_access', { body: { ids }, ...options }))).count;
-  }
-
-  /**
-   * Changes the fields that are given.
-   *
-   * @param {string} id
-   * @param {Schemas['Change']} change
-   * @param {CallOptions} [options]
-   * @returns {Promise<Schemas['Memory']>}
-   */
-  update(id, change, options) {
-    return bodyOf(this.#http.PATCH('/v1/memories/{id}', { params: { path: { id } }, body: change, ...options }));
-  }
-
-  /**
-   * @param {string} id
-   * @param {CallOptions} [options]
-   * @returns {Promise<Schemas['DeletedMemory']>}
-   */
-  delete(id, options) {
-    return bodyOf(this.#http.DELETE('/v1/memories/{id}', { params: { path: { id } }, ...options }));
-  }
-
-  /**
-   * Erases memories for good, by `ids` or by a selection, and says what was erased.
-   *
-   * @param {Schemas['ForgetBody']} what
-   * @param {CallOptions} [options]
-   * @returns {Promise<Schemas['Receipt']>}
-   */
-  forget(what, options) {
-    return bodyOf(this.#http.POST('/v1/memories/forget', { body: what, ...options }));
-  }
-
-  /**
-   * What `forget` would erase, counted by kind, with examples; nothing changes.
-   *
-   * @param {Schemas['MemoriesPreviewForgetBody']} what
-   * @param {CallOptions} [options]
-   * @returns {Promise<Schemas['ForgetPreview']>}
-   */
-  previewForget(what, options) {
-    return bodyOf(this.#http.POST('/v1/memories/forget/preview', { body: what, ...options }));
+    return (await bodyOf(this.http.POST('/v1/memories/count_access', { body: { ids }, ...options }))).count;
   }
 
   /**
@@ -166,7 +97,7 @@ export class Memories {
    * @returns {AsyncGenerator<Record<string, unknown>, void, undefined>}
    */
   async *export(selection = {}, options) {
-    const call = this.#http.POST('/v1/memories/export', { body: selection, parseAs: 'stream', ...options });
+    const call = this.http.POST('/v1/memories/export', { body: selection, parseAs: 'stream', ...options });
     for await (const line of linesOf(await streamOf(call))) yield valueOf(line);
   }
 }
