@@ -263,3 +263,23 @@ def test_what_is_put_in_and_taken_out_leaves_the_bytes(
 def test_a_table_is_found_among_arrays_of_several_lines() -> None:
     text = 'a = [\n  ["b"],\n]\n\n[x.own]\nargs = [\n  "d",\n]\n\n[projects."/home/ada"]\ntrust = "yes"\n'
     assert toml.without_table(text, ("x", "own")) == text.replace('\n[x.own]\nargs = [\n  "d",\n]\n', "")
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ('[x.own] # mine\nwait = 3\nargs = ["a"] # c\n\n# next\n[y]\nz = 1\n', ('"a"', '"b"')),
+        ('x = {own = {args = ["a"]}, b = 1}\n', ('"a"', '"b"')),
+        ('x.own.args = ["a"]\r\n\r\n[y]\r\n', ('"a"', '"b"')),
+        ('a = """\n[x.own]\n"""\n', ('"""\n', '"""\n\n[x.own]\nargs = ["b"]\n')),
+    ],
+)
+def test_a_table_is_changed_in_the_form_it_has(text: str, made: tuple[str, str]) -> None:
+    before, _, after = text.rpartition(made[0])
+    assert toml.with_table(text, ("x", "own"), {"args": ["b"]}) == before + made[1] + after
+
+
+def test_tables_that_would_move_are_refused() -> None:
+    text = '[[a]]\nb = 1\n\n[x.own]\nc = "d"\n\n[[a]]\nb = 2\n'
+    with pytest.raises(jsonc.Unreadable, match="tables of one array lie apart"):
+        toml.without_table(text, ("x", "own"))
