@@ -17,24 +17,16 @@ instead a column of the `num` field: an int64 in the order of the floats.
 from __future__ import annotations
 
 import hashlib
-import operator
-import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from math import isnan
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
+from memoranda.storage.numbers import float_order, in_float_range, is_exact, number_order
 from memoranda.text.memo import kept
 from memoranda.text.terms import encodable
 
 MAX_STRING = 4_000
-COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
-    "gt": operator.gt,
-    "gte": operator.ge,
-    "lt": operator.lt,
-    "lte": operator.le,
-}
 
 
 def plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,17 +43,6 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, str | float | bool):
         return value
     return value if isinstance(value, int) and in_float_range(value) else {}
-
-
-def in_float_range(value: int) -> bool:
-    """Return True if the int is in the range of floats."""
-    return value.bit_length() < 1024
-
-
-def float_order(value: float) -> int:
-    """Return the float as an int64 of the same order; both zeros are 0. Undefined for NaN."""
-    (bits,) = struct.unpack(">q", struct.pack(">d", value + 0.0))
-    return int(bits) if bits >= 0 else int(bits) ^ 0x7FFF_FFFF_FFFF_FFFF
 
 
 @kept(4_096)
@@ -115,13 +96,6 @@ def indexed(attributes: Mapping[str, Any]) -> Indexed:
     return Indexed(tags, numbers)
 
 
-def is_exact(value: Any) -> bool:
-    """Return True if the value is a number that equals its float; False for NaN."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return float(value) == value
-
-
 def _element_tags(prefix: str, values: Iterable[Any]) -> Iterator[str]:
     for value in values:
         if value is None:
@@ -152,10 +126,3 @@ def equal_tag(key: str, value: str | int | float | bool) -> str | None:
         return f"{prefix}s{string_form(value)}"
     order = number_order(value)
     return None if order is None else f"{prefix}n{order}"
-
-
-def number_order(value: int | float) -> int | None:
-    """Return the number's rank among the floats; None for NaN and for ints beyond their range."""
-    if isinstance(value, int):
-        return float_order(value) if in_float_range(value) else None
-    return None if isnan(value) else float_order(value)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoranda.storage.attributes import MAX_STRING, float_order, indexed, key_prefix, plain, string_form
+from memoranda.storage.attributes import MAX_STRING, indexed, key_prefix, plain, string_form
+from memoranda.storage.numbers import float_order
 
 FLOATS = st.floats(allow_nan=False)
 

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from memoranda.filters import Compare, matches
 from memoranda.indexes.vector.bundle import pack, unpack
-from memoranda.indexes.vector.column import bound
 from memoranda.indexes.vector.columns import Columns
 from memoranda.indexes.vector.growing import Series
 from memoranda.indexes.vector.seqs import SeqColumn
+from memoranda.storage.dialect import Values
+from memoranda.storage.numbers import bound
 
 VALUES = st.one_of(
     st.none(),
@@ -149,6 +150,6 @@ def test_seqs_are_found_in_whatever_order_they_came(batches: list[list[int]], wa
 @pytest.mark.parametrize("value", [7, 7.0, True, "7", None, 7.5, float("nan"), float("inf"), 2**70])
 def test_a_seq_equals_only_whole_numbers(value: Any) -> None:
     column = SeqColumn(np.array([1, 7, 9]))
-    assert column.equal((value,), 3).tolist() == [
+    assert column.equal(Values((value,)), 3).tolist() == [
         matches(Compare("s", "eq", value), {"s": s}) for s in (1, 7, 9)
     ]

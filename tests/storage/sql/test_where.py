@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from pysqlite3 import dbapi2 as sqlite
 
 from memoranda.filters import AllOf, AnyOf, Compare, Filter, matches
-from memoranda.storage.sql.where import NUMBERS, TEXT, compile_where
+from memoranda.storage.dialect import NUMBERS, TEXT
+from memoranda.storage.sql.where import compile_where
 
 text = st.sampled_from(["a", "b", "É", ""]) | st.none()
 number = st.sampled_from([0, 5, -1, 10**15]) | st.none()

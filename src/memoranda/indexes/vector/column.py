@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from collections.abc import Hashable, Sequence
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memoranda.filters import Compare, Op, Scalar, matches
 from memoranda.indexes.vector.growing import Growing, Mask, Series
+from memoranda.storage.dialect import Values
+from memoranda.storage.numbers import COMPARE, EXACT, as_float, bound, is_number
 
 MISSING, TRUE, FALSE, OTHER, FIRST_STRING = 0, 1, 2, 3, 4
-EXACT = 2**53
-"""Integers up to here are exact in float64; larger ones are stored apart and compared one by one."""
-
-COMPARE: dict[str, Callable[[Any, Any], Any]] = {
-    "gt": operator.gt,
-    "gte": operator.ge,
-    "lt": operator.lt,
-    "lte": operator.le,
-}
-
-
-def is_number(value: object) -> bool:
-    """An int or float; a bool is not a number."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def element_of(value: object) -> tuple[str, Hashable] | None:
@@ -39,24 +26,6 @@ def element_of(value: object) -> tuple[str, Hashable] | None:
     if isinstance(value, int | float):
         return None if math.isnan(value) else ("number", float(value))
     return ("string", value) if type(value) is str else None
-
-
-def as_float(value: float) -> float:
-    """The nearest float; an int beyond all floats is infinite."""
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-
-
-def bound(op: str, value: float) -> tuple[str, float]:
-    """Return the comparison with a float that is equivalent to `op value` for every float, even for huge ints."""
-    near = as_float(value)
-    if near == value or math.isnan(near):
-        return op, near
-    if near < value:
-        return ("gt" if op in ("gt", "gte") else "lte"), near
-    return ("gte" if op in ("gt", "gte") else "lt"), near
 
 
 def _huge(value: object) -> bool:
@@ -131,11 +100,11 @@ class Column:
         self.labels.extend(np.array(labelled, np.int64), np.array(labels, np.uint32), end)
         self.numbers.extend(np.array(numbered, np.int64), np.array(numbers, np.float64), end)
 
-    def may_hold(self, values: Sequence[Scalar]) -> bool:
+    def may_hold(self, values: Values) -> bool:
         """Return False if certainly no row equals any of the values; no row is read."""
         return bool(self.odd) or not all(
             type(value) is str and value not in self.codes and ("string", value) not in self.elements
-            for value in values
+            for value in values.given
         )
 
     def _new_code(self, value: str) -> int:
@@ -155,37 +124,36 @@ class Column:
                 lists.setdefault(element, []).append(slot)
         return OTHER
 
-    def equal(self, values: Sequence[Scalar], n: int) -> Mask:
+    def equal(self, values: Values, n: int) -> Mask:
         """Which of the first `n` rows equal any of the values, by type and value."""
-        first, second = self._labelled(values, n), self._numbered(values, n)
+        first, second = self._labelled(values, n), self._numbered(values.numbers, n)
         mask = _either(first, second, n)
-        if None in values:
+        if values.null:
             mask |= ~self._present(n)
-        for value in values if self.elements else ():
+        for value in values.given if self.elements else ():
             element = element_of(value)
             postings = self.elements.get(element) if element is not None else None
             if postings is not None:
                 slots = postings.view()
                 mask[slots[: np.searchsorted(slots, n)]] = True
-        return self._add_odd(mask, "in", tuple(values), n)
+        return self._add_odd(mask, "in", values.given, n)
 
-    def ordered(self, op: Op, value: Scalar, n: int) -> Mask:
-        """Which of the first `n` rows compare so with the value; numbers with numbers, strings with strings."""
-        if isinstance(value, str):
-            known = self.strings[:]
-            table = np.zeros(FIRST_STRING + len(known), np.bool_)
-            table[FIRST_STRING:] = [COMPARE[op](text, value) for text in known]
-            mask = self.labels.hits(lambda labels: table[labels], n)
-        elif isinstance(value, int | float) and not isinstance(value, bool):
-            near, limit = bound(op, value)
-            mask = self.numbers.hits(lambda numbers: np.asarray(COMPARE[near](numbers, limit)), n)
-        else:
-            mask = np.zeros(n, np.bool_)
+    def text_order(self, op: str, value: str, n: int) -> Mask:
+        """Which of the first `n` rows are strings that compare so."""
+        known = self.strings[:]
+        table = np.zeros(FIRST_STRING + len(known), np.bool_)
+        table[FIRST_STRING:] = [COMPARE[op](text, value) for text in known]
+        return self.labels.hits(lambda labels: table[labels], n)
+
+    def number_order(self, op: str, value: float, n: int) -> Mask:
+        """Which of the first `n` rows are numbers that compare so."""
+        near, limit = bound(op, value)
+        mask = self.numbers.hits(lambda numbers: np.asarray(COMPARE[near](numbers, limit)), n)
         return self._add_odd(mask, op, value, n)
 
-    def _labelled(self, values: Sequence[Scalar], n: int) -> Mask | None:
-        codes = [self.codes[value] for value in values if type(value) is str and value in self.codes]
-        codes += [TRUE if value else FALSE for value in values if isinstance(value, bool)]
+    def _labelled(self, values: Values, n: int) -> Mask | None:
+        codes = [self.codes[value] for value in values.texts if value in self.codes]
+        codes += [TRUE if value else FALSE for value in values.given if isinstance(value, bool)]
         if not codes:
             return None
         if len(codes) == 1:
@@ -194,8 +162,8 @@ class Column:
         table[codes] = True
         return self.labels.hits(lambda labels: table[labels], n)
 
-    def _numbered(self, values: Sequence[Scalar], n: int) -> Mask | None:
-        wanted = [as_float(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+    def _numbered(self, values: Sequence[float], n: int) -> Mask | None:
+        wanted = list(map(as_float, values))
         if not wanted:
             return None
         if len(wanted) == 1:
@@ -206,9 +174,9 @@ class Column:
         numbered = self.numbers.hits(lambda numbers: numbers == numbers, n)
         return numbered | self.labels.hits(lambda labels: labels != MISSING, n)
 
-    def _add_odd(self, mask: Mask, op: Op, value: Scalar | tuple[Scalar, ...], n: int) -> Mask:
+    def _add_odd(self, mask: Mask, op: str, value: Scalar | tuple[Scalar, ...], n: int) -> Mask:
         for slot, stored in list(self.odd.items()):
-            if slot < n and matches(Compare("value", op, value), {"value": stored}):
+            if slot < n and matches(Compare("value", cast(Op, op), value), {"value": stored}):
                 mask[slot] = True
         return mask
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from functools import reduce
 from itertools import chain
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memoranda.filters import AllOf, Attributes, Compare, Filter, Scalar
+from memoranda.filters import Attributes, Filter
 from memoranda.indexes.vector.column import MISSING, Column
 from memoranda.indexes.vector.growing import Growing, Mask, Series
 from memoranda.indexes.vector.seqs import SeqColumn
+from memoranda.storage.dialect import Dialect, Values
 
 Arrays = dict[str, NDArray[Any]]
 SEQ = "$seq"
@@ -36,37 +38,7 @@ class Columns:
 
     def mask(self, where: Filter, n: int) -> Mask | None:
         """Which of the first `n` slots pass; None when all do."""
-        if isinstance(where, Compare):
-            return self._compare(where, n)
-        if isinstance(where, AllOf):
-            return self._all(where.parts, n)
-        mask = np.zeros(n, np.bool_)
-        for part in where.parts:
-            passed = self.mask(part, n)
-            if passed is None:
-                return None
-            mask |= passed
-        return mask
-
-    def _all(self, parts: Sequence[Filter], n: int) -> Mask | None:
-        mask: Mask | None = None
-        for part in parts:
-            passed = self.mask(part, n)
-            if passed is not None:
-                mask = passed if mask is None else mask & passed
-        return mask
-
-    def _compare(self, where: Compare, n: int) -> Mask | None:
-        column = self.seqs if where.key == SEQ else self.by_key.get(where.key)
-        values = where.value if isinstance(where.value, tuple) else (where.value,)
-        if where.op in ("eq", "ne", "in", "nin"):
-            if where.op in ("ne", "nin") and isinstance(column, Column) and not column.may_hold(values):
-                return None
-            equal = np.full(n, None in values) if column is None else column.equal(values, n)
-            return ~equal if where.op in ("ne", "nin") else equal
-        if column is None:
-            return np.zeros(n, np.bool_)
-        return column.ordered(where.op, cast(Scalar, where.value), n)
+        return _Masks(self, n).condition(where)
 
     def take(self, slots: NDArray[np.int64], seqs: SeqColumn) -> Columns:
         """Return the columns of only these slots, renumbered in this order, without keys that none of them has."""
@@ -124,6 +96,45 @@ class Columns:
                 start += count
             columns.by_key[key] = column
         return columns
+
+
+class _Masks(Dialect[Mask | None]):
+    """Which of the first `n` slots pass; None when all do."""
+
+    def __init__(self, columns: Columns, n: int) -> None:
+        self._by_key, self._seqs, self._n = columns.by_key, columns.seqs, n
+
+    def all_of(self, parts: Sequence[Mask | None]) -> Mask | None:
+        masks = [part for part in parts if part is not None]
+        return reduce(np.bitwise_and, masks) if masks else None
+
+    def any_of(self, parts: Sequence[Mask | None]) -> Mask | None:
+        masks = [part for part in parts if part is not None]
+        return reduce(np.bitwise_or, masks, self._none()) if len(masks) == len(parts) else None
+
+    def equal(self, key: str, values: Values) -> Mask:
+        column = self._column(key)
+        return np.full(self._n, values.null) if column is None else column.equal(values, self._n)
+
+    def unequal(self, key: str, values: Values) -> Mask | None:
+        column = self._column(key)
+        if isinstance(column, Column) and not column.may_hold(values):
+            return None
+        return ~self.equal(key, values)
+
+    def text_order(self, key: str, op: str, value: str) -> Mask:
+        column = self._by_key.get(key)
+        return self._none() if column is None else column.text_order(op, value, self._n)
+
+    def number_order(self, key: str, op: str, value: float) -> Mask:
+        column = self._column(key)
+        return self._none() if column is None else column.number_order(op, value, self._n)
+
+    def _column(self, key: str) -> Column | SeqColumn | None:
+        return self._seqs if key == SEQ else self._by_key.get(key)
+
+    def _none(self) -> Mask:
+        return np.zeros(self._n, np.bool_)
 
 
 def _series(arrays: Arrays, name: str, fill: object) -> Series:

@@ -18,18 +18,19 @@ stored as JSON, `matches` decides, and the SQL names the odd rows that pass.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import ceil, floor, inf, isinf, isnan, nextafter
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf, isinf, isnan, nextafter
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from memoranda.errors import ConfigError
-from memoranda.filters import AllOf, AnyOf, Attributes, Compare, Filter, Scalar, matches
+from memoranda.filters import EVERYTHING, Attributes, Filter, matches
 from memoranda.indexes.vector.base import VectorBatch, Vectors
 from memoranda.indexes.vector.lance_options import MISSING
-from memoranda.storage.attributes import float_order, in_float_range
+from memoranda.storage.dialect import NUMBERS, ORDER, TEXT, ColumnDialect, Values, joined
+from memoranda.storage.numbers import EXACT, float_order, in_float_range
 from memoranda.text.memo import kept
 
 try:
@@ -37,31 +38,14 @@ try:
 except ImportError as exc:
     raise ConfigError("index.url", MISSING) from exc
 
-TEXTS = {
-    "$kind": "kind",
-    "$user_id": "user_id",
-    "$agent_id": "agent_id",
-    "$channel_id": "channel_id",
-    "$session_id": "session_id",
-    "$role": "role",
-    "$source": "source",
-}
-TIMES = {
-    "$occurred_at": "occurred_at",
-    "$valid_from": "valid_from",
-    "$invalid_at": "invalid_at",
-    "$archived_at": "archived_at",
-}
 SEQ = "$seq"
-OWN = frozenset([SEQ, *TEXTS, *TIMES])
-EXACT = 2**53
-"""Up to here a whole number is its own float, as equality asks."""
+TIMES = {key: column for key, column in NUMBERS.items() if key != SEQ}
+_OWN = frozenset([*TEXT, *NUMBERS])
 RESIDUE = 0xFFFF
 SHORT = 100
 """Characters. The encoding of shorter values is cached: most of them recur."""
 _MARKS = frozenset("\0\1\2")
-TRUE, FALSE = "(seq IS NOT NULL)", "(seq IS NULL)"
-SQL_OPS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+TRUE, FALSE = "seq IS NOT NULL", "seq IS NULL"
 
 
 def schema(dim: int) -> pa.Schema:
@@ -72,7 +56,7 @@ def schema(dim: int) -> pa.Schema:
             pa.field("seq", pa.int64(), nullable=False),
             pa.field("part", pa.int32(), nullable=False),
             pa.field("vector", pa.list_(pa.float32(), dim), nullable=False),
-            *(pa.field(name, pa.utf8()) for name in TEXTS.values()),
+            *(pa.field(name, pa.utf8()) for name in TEXT.values()),
             *(pa.field(name, pa.int64()) for name in TIMES.values()),
             pa.field("tags", pa.list_(pa.utf8()), nullable=False),
             pa.field("scalars", pa.utf8(), nullable=False),
@@ -94,7 +78,7 @@ def columns(tenant: str, batch: VectorBatch, units: Vectors) -> pa.Table:
     n = len(rows)
     keys = set().union(*rows)
     odd: set[int] = set()
-    own = [_texts(rows, key, odd) if key in keys else pa.nulls(n, pa.utf8()) for key in TEXTS]
+    own = [_texts(rows, key, odd) if key in keys else pa.nulls(n, pa.utf8()) for key in TEXT]
     own += [_times(rows, key, odd) if key in keys else pa.nulls(n, pa.int64()) for key in TIMES]
     tags, ends, scalars = _tokens_of(rows, odd)
     originals = [json.dumps(dict(row)) if i in odd else None for i, row in enumerate(rows)] if odd else None
@@ -124,7 +108,7 @@ def _tokens_of(rows: Sequence[Attributes], odd: set[int]) -> tuple[list[str], li
         entries = ""
         try:
             for key, value in row.items():
-                if key not in OWN and value is not None:
+                if key not in _OWN and value is not None:
                     of_list = isinstance(value, list | tuple)
                     some, entry = _of_list(key, value) if of_list else _encoded(key, value)
                     tags += some
@@ -270,9 +254,9 @@ def condition(tenant: str | None, where: Filter, odd: Sequence[OddRow] = ()) -> 
     """Return the SQL for rows of the tenant (None: every row) that pass `where`; `odd` are all odd rows of the
     tenant."""
     own = [f"tenant = {quoted(tenant)}"] if tenant is not None else []
-    if where == AllOf(()):
+    if where == EVERYTHING:
         return _both(own)
-    sql = _sql(where)
+    sql = _TABLE.condition(where)
     if odd:
         sql = _either([_both(["odd IS NULL", sql]), _both(["odd IS NOT NULL", _named(where, odd)])])
     return _both([*own, sql])
@@ -302,54 +286,63 @@ def quoted(text: str) -> str:
 
 
 def _both(parts: Sequence[str]) -> str:
-    return _joined(parts, " AND ", TRUE)
+    return joined(parts, "AND", TRUE)
 
 
 def _either(parts: Sequence[str]) -> str:
-    return _joined(parts, " OR ", FALSE)
+    return joined(parts, "OR", FALSE)
 
 
-def _joined(parts: Sequence[str], word: str, empty: str) -> str:
-    """Join into one balanced expression: a thousand conditions in a row would nest a thousand deep."""
-    if len(parts) <= 1:
-        return parts[0] if parts else empty
-    if len(parts) <= 8:
-        return f"({word.join(parts)})"
-    middle = len(parts) // 2
-    return f"({_joined(parts[:middle], word, empty)}{word}{_joined(parts[middle:], word, empty)})"
+class _Table(ColumnDialect[str]):
+    """Every condition is true or false, never NULL."""
+
+    def all_of(self, parts: Sequence[str]) -> str:
+        return _both(parts)
+
+    def any_of(self, parts: Sequence[str]) -> str:
+        return _either(parts)
+
+    def unequal(self, key: str, values: Values) -> str:
+        return f"NOT ({self.equal(key, values)})"
+
+    def fits(self, text: str) -> bool:
+        return _encodable(text)
+
+    def column_equal(self, column: str, values: Sequence[str] | Sequence[int], null: bool) -> str:
+        among = ", ".join(_literal(value) for value in dict.fromkeys(values))
+        parts = [f"{column} IS NOT NULL AND {column} IN ({among})"] if values else []
+        return _either([*parts, f"{column} IS NULL"] if null else parts)
+
+    def column_order(self, column: str, op: str, value: str | int) -> str:
+        if isinstance(value, str) and not _encodable(value):
+            return FALSE
+        return f"{column} IS NOT NULL AND {column} {ORDER[op]} {_literal(value)}"
+
+    def coded_equal(self, key: str, values: Values) -> str:
+        if not _plain(key):
+            return TRUE if values.null else FALSE
+        prefix = prefix_of(key)
+        tokens = dict.fromkeys(_tokens(prefix, values.present))
+        parts = [_has(tokens)] if tokens else []
+        if values.null:
+            parts += [_has([prefix + "0"]), f"NOT {_has([prefix + '?'])}"]
+        return _either(parts)
+
+    def coded_text_order(self, key: str, op: str, value: str) -> str:
+        return _entry(key, "s", op, value) if _encodable(value) else FALSE
+
+    def coded_number_order(self, key: str, op: str, value: float) -> str:
+        return _entry(key, "n", op, _bound(value))
 
 
-def _sql(where: Filter) -> str:
-    if isinstance(where, AllOf):
-        return _both([_sql(part) for part in where.parts])
-    if isinstance(where, AnyOf):
-        return _either([_sql(part) for part in where.parts])
-    if where.op in SQL_OPS:
-        return _ordered(where)
-    values = where.value if isinstance(where.value, tuple) else (where.value,)
-    sql = _equal(where.key, values)
-    return f"(NOT {sql})" if where.op in ("ne", "nin") else sql
+_TABLE = _Table()
 
 
-def _equal(key: str, values: Sequence[Scalar]) -> str:
-    if key == SEQ:
-        return _among("seq", _wholes(values, 2**63 - 1), str)
-    if key in TEXTS:
-        texts = [value for value in values if isinstance(value, str) and _encodable(value)]
-        return _own_equal(TEXTS[key], values, texts, quoted)
-    if key in TIMES:
-        return _own_equal(TIMES[key], values, _wholes(values, EXACT), str)
-    if not _plain(key):
-        return TRUE if None in values else FALSE
-    prefix = prefix_of(key)
-    tokens = dict.fromkeys(_tokens(prefix, [value for value in values if value is not None]))
-    parts = [_has(tokens)] if tokens else []
-    if None in values:
-        parts += [_has([prefix + "0"]), f"(NOT {_has([prefix + '?'])})"]
-    return _either(parts)
+def _literal(value: Any) -> str:
+    return quoted(value) if isinstance(value, str) else str(value)
 
 
-def _tokens(prefix: str, values: Iterable[Scalar]) -> Iterable[str]:
+def _tokens(prefix: str, values: Iterable[str | float]) -> Iterable[str]:
     for value in values:
         try:
             token = _token(prefix, value)
@@ -366,66 +359,9 @@ def _has(tokens: Iterable[str]) -> str:
     return f"array_has_any(tags, [{', '.join(listed)}])"
 
 
-def _own_equal(
-    name: str, values: Sequence[Scalar], present: Sequence[Any], literal: Callable[[Any], str]
-) -> str:
-    parts = [f"({name} IS NOT NULL AND {_among(name, present, literal)})"] if present else []
-    if None in values:
-        parts.append(f"({name} IS NULL)")
-    return _either(parts)
-
-
-def _among(name: str, values: Sequence[Any], literal: Callable[[Any], str]) -> str:
-    if not values:
-        return FALSE
-    listed = [literal(value) for value in dict.fromkeys(values)]
-    return f"({name} = {listed[0]})" if len(listed) == 1 else f"({name} IN ({', '.join(listed)}))"
-
-
-def _wholes(values: Iterable[Scalar], most: int) -> list[int]:
-    """Return the values that are whole numbers up to `most`, as ints."""
-    wholes = []
-    for value in values:
-        if not _is_number(value):
-            continue
-        number: Any = value
-        if isinstance(number, int) and most == EXACT and in_float_range(number):
-            number = float(number)
-        if (isinstance(number, int) or number.is_integer()) and -most <= number <= most:
-            wholes.append(int(number))
-    return wholes
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _ordered(where: Compare) -> str:
-    key, op, value = where.key, where.op, where.value
-    name = "seq" if key == SEQ else TIMES.get(key)
-    if isinstance(value, str):
-        if name is not None or not _encodable(value):
-            return FALSE
-        if key in TEXTS:
-            return f"({TEXTS[key]} IS NOT NULL AND {TEXTS[key]} {SQL_OPS[op]} {quoted(value)})"
-        return _entry(key, "s", op, value)
-    if not isinstance(value, int | float) or isinstance(value, bool) or value != value or key in TEXTS:
-        return FALSE
-    return _entry(key, "n", op, _bound(value)) if name is None else _whole_order(name, op, value)
-
-
-def _whole_order(name: str, op: str, value: int | float) -> str:
-    """Compare a column of whole numbers with any number."""
-    if abs(value) >= 2**63:
-        passes = (value > 0) == (op in ("lt", "lte"))
-        return f"({name} IS NOT NULL)" if passes else FALSE
-    limit = floor(value) if op in ("gt", "lte") else ceil(value)
-    return f"({name} IS NOT NULL AND {name} {SQL_OPS[op]} {limit})"
-
-
 def _entry(key: str, letter: str, op: str, bound: str) -> str:
     if not _plain(key):
         return FALSE
     mark = quoted(f"\1{key}\2{letter}")
     value = f"split_part(split_part(scalars, {mark}, 2), '\1', 1)"
-    return f"(contains(scalars, {mark}) AND {value} {SQL_OPS[op]} {quoted(bound)})"
+    return f"contains(scalars, {mark}) AND {value} {ORDER[op]} {quoted(bound)}"

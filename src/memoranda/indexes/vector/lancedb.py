@@ -250,7 +250,7 @@ class LanceIndex(Index):
             sql = _passing(state.version, tenant, where)
             if tail is not None and tail.hidden:
                 shown = f"seq NOT IN ({listed(tail.hidden)})"
-                sql = shown if sql is None else f"{sql} AND {shown}"
+                sql = shown if sql is None else f"({sql}) AND {shown}"
             stored = state.version.count(sql)
         return stored + (tail.rows.count(where) if tail is not None else 0)
 

@@ -18,17 +18,19 @@ more than 105 bits that agree in their first 105 compare as equal; no memory hol
 from __future__ import annotations
 
 import json
-import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
-from math import ceil, floor, isinf, isnan
+from math import isinf, isnan
 from sys import float_info
 from typing import Any
 
 import msgspec
 
-from memoranda.filters import EVERYTHING, AllOf, AnyOf, Attributes, Compare, Filter, Scalar
+from memoranda.filters import Attributes
 from memoranda.indexes.vector.qdrant_link import models
+from memoranda.storage.attributes import plain
+from memoranda.storage.dialect import Dialect, Values
+from memoranda.storage.numbers import COMPARE, EXACT, in_float_range, is_number, whole_bound, wholes
 from memoranda.text.memo import kept
 
 SEQ = "$seq"
@@ -36,14 +38,7 @@ LONG = 200
 """Characters of a keyword; a longer one is its hash."""
 RUN = 8
 """From this many consecutive numbers on, a range stands for them."""
-EXACT = 2**53
 BEYOND = 1e300
-COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
-    "gt": operator.gt,
-    "gte": operator.ge,
-    "lt": operator.lt,
-    "lte": operator.le,
-}
 OPPOSITE = {"gt": "lte", "gte": "lt", "lt": "gte", "lte": "gt"}
 STRICT = {"gt": "gt", "gte": "gt", "lt": "lt", "lte": "lt"}
 
@@ -67,8 +62,7 @@ class Compiled(msgspec.Struct, frozen=True):
 
 def fields(attributes: Attributes, seq: int) -> dict[str, Any]:
     """Return the payload of a point's attributes: `tags`, `num`, `rest`, and all of them as JSON."""
-    values: dict[str, Any] = {key: plain(value) for key, value in attributes.items()}
-    values[SEQ] = seq
+    values = plain(attributes) | {SEQ: seq}
     tags: list[str] = []
     numbers: dict[str, float] = {}
     rests: dict[str, float] = {}
@@ -90,15 +84,6 @@ def fields(attributes: Attributes, seq: int) -> dict[str, Any]:
     if rests:
         payload["rest"] = rests
     return payload
-
-
-def plain(value: Any) -> Any:
-    """Return the value that a filter can see: scalars and lists of scalars; for anything else its presence, `{}`."""
-    if isinstance(value, list | tuple):
-        return [{} if isinstance(item, list | tuple) else plain(item) for item in value]
-    if value is None or isinstance(value, bool | str | float):
-        return value
-    return value if isinstance(value, int) and value.bit_length() < 1024 else {}
 
 
 def _value_tags(key: str, values: Iterable[Any]) -> Iterator[str]:
@@ -137,10 +122,10 @@ def column(key: str) -> str:
 
 def halves(value: Any) -> tuple[float, float] | None:
     """A number as the float nearest to it and the rest; None for NaN and for what is no number."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if not is_number(value):
         return None
     if isinstance(value, int):
-        if value.bit_length() >= 1024:
+        if not in_float_range(value):
             return None
         near = float(value)
         return near, float(value - int(near))
@@ -151,26 +136,29 @@ def halves(value: Any) -> tuple[float, float] | None:
     return value + 0.0, 0.0
 
 
-def compiled(where: Filter) -> Compiled:
-    """The filter as one condition."""
-    if isinstance(where, AllOf):
-        parts = [compiled(part) for part in where.parts if part != EVERYTHING]
-        condition = models.Filter(must=[part.condition for part in parts]) if parts else EVER
+class _Points(Dialect[Compiled]):
+    def all_of(self, parts: Sequence[Compiled]) -> Compiled:
+        conditions = [part.condition for part in parts if part.condition is not EVER]
+        condition = models.Filter(must=conditions) if conditions else EVER
         return Compiled(condition, all(part.exact for part in parts))
-    if isinstance(where, AnyOf):
-        parts = [compiled(part) for part in where.parts]
+
+    def any_of(self, parts: Sequence[Compiled]) -> Compiled:
         return Compiled(_any([part.condition for part in parts]), all(part.exact for part in parts))
-    if where.op in ("eq", "in"):
-        return Compiled(_equal(where.key, _values(where)))
-    if where.op in ("ne", "nin"):
-        return Compiled(models.Filter(must_not=[_equal(where.key, _values(where))]))
-    if isinstance(where.value, str) and where.key != SEQ:
-        return Compiled(tagged(keyword(where.key, '"')), exact=False)
-    return Compiled(_ordered(where.key, where.op, where.value))
+
+    def equal(self, key: str, values: Values) -> Compiled:
+        return Compiled(_equal(key, values))
+
+    def unequal(self, key: str, values: Values) -> Compiled:
+        return Compiled(models.Filter(must_not=[_equal(key, values)]))
+
+    def text_order(self, key: str, op: str, value: str) -> Compiled:
+        return Compiled(NEVER) if key == SEQ else Compiled(tagged(keyword(key, '"')), exact=False)
+
+    def number_order(self, key: str, op: str, value: float) -> Compiled:
+        return Compiled(_ordered(key, op, value))
 
 
-def _values(where: Compare) -> tuple[Scalar, ...]:
-    return where.value if isinstance(where.value, tuple) else (where.value,)
+compiled = _Points().condition
 
 
 def _any(conditions: Sequence[models.Condition]) -> models.Condition:
@@ -179,23 +167,18 @@ def _any(conditions: Sequence[models.Condition]) -> models.Condition:
     return conditions[0] if len(conditions) == 1 else models.Filter(should=list(conditions))
 
 
-def _equal(key: str, values: Sequence[Scalar]) -> models.Condition:
+def _equal(key: str, values: Values) -> models.Condition:
     if key == SEQ:
-        return with_seqs(_whole(values))
+        return with_seqs(wholes(values.numbers))
     parts: list[models.Condition] = []
-    tags = [tag for value in values if value is not None and (tag := equal_tag(key, value)) is not None]
+    tags = [tag for value in values.present if (tag := equal_tag(key, value)) is not None]
     if len(tags) == 1:
         parts.append(tagged(tags[0]))
     elif tags:
         parts.append(models.FieldCondition(key="tags", match=models.MatchAny(any=tags)))
-    if any(value is None for value in values):
+    if values.null:
         parts += [tagged(keyword(key, "0")), models.Filter(must_not=[tagged(keyword(key, "?"))])]
     return _any(parts)
-
-
-def _whole(values: Sequence[Scalar]) -> list[int]:
-    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
-    return [int(v) for v in numbers if -EXACT <= v <= EXACT and v == int(v)]
 
 
 def with_seqs(seqs: Iterable[int]) -> models.Condition:
@@ -218,12 +201,12 @@ def _range(field: str, **bounds: float) -> models.FieldCondition:
     return models.FieldCondition(key=field, range=models.Range(**bounds))
 
 
-def _ordered(key: str, op: str, value: Any) -> models.Condition:
+def _ordered(key: str, op: str, value: float) -> models.Condition:
+    if key == SEQ:
+        return _range("seq", **{op: whole_bound(op, value)})
     split = halves(value)
     if split is None:
         return NEVER
-    if key == SEQ:
-        return _ordered_seqs(op, value)
     near, rest = split
     field = f"num.{column(key)}"
     if abs(near) < EXACT:  # every int near it is its own float
@@ -237,10 +220,3 @@ def _rest(key: str, op: str, rest: float) -> models.Condition:
     if COMPARE[op](0.0, rest):  # then points without a rest pass too
         return models.Filter(must_not=[_range(field, **{OPPOSITE[op]: rest})])
     return _range(field, **{op: rest})
-
-
-def _ordered_seqs(op: str, value: int | float) -> models.Condition:
-    bound = max(min(value, EXACT), -EXACT)
-    if op in ("gt", "gte"):
-        return _range("seq", gte=floor(bound) + 1 if op == "gt" else ceil(bound))
-    return _range("seq", lte=ceil(bound) - 1 if op == "lt" else floor(bound))

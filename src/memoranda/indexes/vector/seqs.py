@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from memoranda.filters import Op, Scalar
-from memoranda.indexes.vector.column import COMPARE, bound, is_number
 from memoranda.indexes.vector.growing import Growing, Mask, Slots
+from memoranda.storage.dialect import Values
+from memoranda.storage.numbers import COMPARE, whole_bound, wholes
 
 
 class SeqColumn:
@@ -56,27 +53,12 @@ class SeqColumn:
             slots = np.union1d(slots, np.array(late, np.int64))
         return np.asarray(slots, np.int64)
 
-    def equal(self, values: Sequence[Scalar], n: int) -> Mask:
+    def equal(self, values: Values, n: int) -> Mask:
         """Which of the first `n` slots carry any of the values."""
         mask = np.zeros(n, np.bool_)
-        mask[self.find(whole_numbers(values), n)] = True
+        mask[self.find(np.array(wholes(values.numbers), np.int64), n)] = True
         return mask
 
-    def ordered(self, op: Op, value: Scalar, n: int) -> Mask:
+    def number_order(self, op: str, value: float, n: int) -> Mask:
         """Which of the first `n` slots compare so with the value."""
-        if not isinstance(value, int | float) or isinstance(value, bool):
-            return np.zeros(n, np.bool_)
-        near, limit = bound(op, value)
-        return np.asarray(COMPARE[near](self.seqs.view()[:n], limit), np.bool_)
-
-
-def _in_range(values: Sequence[Any]) -> bool:
-    return bool(min(values) >= -(2**63) and max(values) < 2**63)
-
-
-def whole_numbers(values: Sequence[Scalar]) -> NDArray[np.int64]:
-    """Return the values that are whole numbers and can be sequence numbers."""
-    if set(map(type, values)) == {int} and _in_range(values):
-        return np.array(values, np.int64)
-    numbers = [v for v in values if is_number(v) and not isinstance(v, str | None) and -(2**63) <= v < 2**63]
-    return np.array([int(v) for v in numbers if v == int(v)], np.int64)
+        return np.asarray(COMPARE[op](self.seqs.view()[:n], whole_bound(op, value)), np.bool_)

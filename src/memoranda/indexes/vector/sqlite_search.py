@@ -155,7 +155,8 @@ def ask(db: Any, tenant: str, where: Filter) -> Asked | None:
         return None
     generation, owner, zeros, odd, last = row
     everything = where == EVERYTHING
-    sql, values = ("1", []) if everything else condition(where)
+    compiled = condition(where)
+    sql, values = compiled.sql, [*compiled.params]
     mine = "tenant = ?"
     if everything or not odd:
         passing = [(f"{mine} AND ({sql})", [owner, *values])]

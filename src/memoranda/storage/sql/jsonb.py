@@ -20,22 +20,21 @@ its own fields are in the JSON object too, and filters read only that.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from math import inf
 from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from memoranda.filters import AllOf, Attributes, Compare, Filter, Scalar
-from memoranda.storage.attributes import COMPARE, in_float_range, is_exact, number_order
+from memoranda.filters import Attributes, Filter
+from memoranda.storage.dialect import NUMBERS, ORDER, OWN, TEXT, ColumnDialect, Values, joined
+from memoranda.storage.numbers import EXACT, UPWARD, is_wide, number_order, rank_code, ranks, scalar_code
 from memoranda.storage.sql import pgbinary
 from memoranda.storage.sql.pgbinary import Binary
-from memoranda.storage.sql.where import NUMBERS, ORDER, TEXT
 from memoranda.text.memo import kept
 
-OWN = (*TEXT, *(key for key in NUMBERS if key != "$seq"))
 COLUMNS = (*(TEXT.get(key) or NUMBERS[key] for key in OWN), "odd", "attributes")
 """The columns beside `tenant_id` and `seq`, in the order of `columns`."""
 DEFINITION = ",\n    ".join(
@@ -45,8 +44,6 @@ DEFINITION = ",\n    ".join(
 )
 TYPES = ("text[]",) * len(TEXT) + ("bigint[]",) * (len(NUMBERS) - 1) + ("boolean[]", "jsonb[]")
 INDEXED = ("user_id", "agent_id", "channel_id", "session_id")
-EXACT = 1 << 53
-"""Whole numbers up to here are their own floats."""
 WIDE = "\x02wide"
 _OWN = frozenset(OWN) | {"$seq"}
 _UNFIT = re.compile("[\0\x01\ue000\ud800-\udfff]")
@@ -144,34 +141,14 @@ def _coded(attributes: Attributes, odd: bool) -> bytes | None:
             coded[name] = ["z" if item is None else code(item) or "o" for item in value]
         else:
             coded[name] = code(value) or "o"
-            if _is_wide(value):
+            if is_wide(value):
                 coded[name + WIDE] = str(value)
     return b"\1" + _encode(coded) if coded else None
 
 
-def _is_wide(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int) or -EXACT <= value <= EXACT:
-        return False
-    return in_float_range(value) and not is_exact(value)
-
-
 def code(value: Any) -> str | None:
     """Return the scalar's code; None if nothing equals it, such as NaN."""
-    if isinstance(value, str):
-        return "s" + escaped(value)
-    if isinstance(value, bool):
-        return f"b{value:d}"
-    return _number(value) if isinstance(value, int | float) else None
-
-
-@lru_cache(maxsize=16_384)
-def _number(value: int | float) -> str | None:
-    order = number_order(value)
-    return None if order is None else _place(order)
-
-
-def _place(order: int) -> str:
-    return f"n{order + (1 << 63):016x}"
+    return "s" + escaped(value) if isinstance(value, str) else scalar_code(value)
 
 
 def escaped(text: str) -> str:
@@ -192,76 +169,69 @@ def label(key: str) -> str:
     return escaped(key)
 
 
-class Condition:
+class Condition(ColumnDialect[str]):
     """A filter as SQL: `sql` with places `$1, $2, ...` and their `params`, the first of which may be given."""
 
     def __init__(self, where: Filter, params: Sequence[Any] = ()) -> None:
         self.params: list[Any] = list(params)
-        self.sql = self._filter(where)
+        self.sql = self.condition(where)
 
     def place(self, value: Any, cast: str) -> str:
         """Add a parameter and return its placeholder."""
         self.params.append(value)
         return f"${len(self.params)}::{cast}"
 
-    def _filter(self, where: Filter) -> str:
-        if isinstance(where, Compare):
-            return self._compare(where)
-        word, none = (" AND ", "TRUE") if isinstance(where, AllOf) else (" OR ", "FALSE")
-        return word.join(f"({self._filter(part)})" for part in where.parts) or none
+    def all_of(self, parts: Sequence[str]) -> str:
+        return joined(parts, "AND", "TRUE")
 
-    def _compare(self, compare: Compare) -> str:
-        key, op = compare.key, compare.op
-        values = compare.value if isinstance(compare.value, tuple) else (compare.value,)
-        if op in ORDER:
-            if key not in TEXT and key not in NUMBERS:
-                return self._coded_order(key, op, values[0])
-            own = self._text_order(TEXT[key], op, values[0]) if key in TEXT else self._number_order(
-                NUMBERS[key], op, values[0]
-            )  # fmt: skip
-            return f"({own}) AND NOT odd OR odd AND ({self._coded_order(key, op, values[0])})"
-        sql = self._coded_equal(key, values)
-        if key in TEXT or key in NUMBERS:
-            sql = f"({self._own_equal(key, values)}) AND NOT odd OR odd AND ({sql})"
-        return sql if op in ("eq", "in") else f"({sql}) IS NOT TRUE"
+    def any_of(self, parts: Sequence[str]) -> str:
+        return joined(parts, "OR", "FALSE")
 
-    def _own_equal(self, key: str, values: Sequence[Scalar]) -> str:
-        column, ways = TEXT.get(key) or NUMBERS[key], []
-        if key in TEXT:
-            given: list[Any] = [value for value in values if isinstance(value, str) and fits(value)]
-            array, cast = pgbinary.texts, "text"
-        else:
-            given, array, cast = _wholes(values), pgbinary.ints, "bigint"  # type: ignore[assignment]
-        if len(given) == 1:
-            ways.append(f"{column} = {self.place(given[0], cast)}")
-        elif given:
-            ways.append(f"{column} = ANY({self.place(array(given), cast + '[]')})")
-        if None in values:
+    def equal(self, key: str, values: Values) -> str:
+        return self._regular(key, super().equal(key, values), self.coded_equal, values)
+
+    def unequal(self, key: str, values: Values) -> str:
+        return f"({self.equal(key, values)}) IS NOT TRUE"
+
+    def text_order(self, key: str, op: str, value: str) -> str:
+        return self._regular(key, super().text_order(key, op, value), self.coded_text_order, op, value)
+
+    def number_order(self, key: str, op: str, value: float) -> str:
+        return self._regular(key, super().number_order(key, op, value), self.coded_number_order, op, value)
+
+    def _regular(self, key: str, sql: str, coded: Callable[..., str], *compared: Any) -> str:
+        """Return a condition of columns for rows that are not odd, with the coded one for those that are."""
+        return f"({sql}) AND NOT odd OR odd AND ({coded(key, *compared)})" if key in _OWN else sql
+
+    def fits(self, text: str) -> bool:
+        return fits(text)
+
+    def column_equal(self, column: str, values: Sequence[Any], null: bool) -> str:
+        array, cast = (pgbinary.ints, "bigint") if column in NUMBERS.values() else (pgbinary.texts, "text")
+        ways = []
+        if len(values) == 1:
+            ways.append(f"{column} = {self.place(values[0], cast)}")
+        elif values:
+            ways.append(f"{column} = ANY({self.place(array(values), cast + '[]')})")
+        if null:
             ways.append(f"{column} IS NULL")
         return " OR ".join(ways) or "FALSE"
 
-    def _text_order(self, column: str, op: str, value: object) -> str:
-        if not isinstance(value, str):
-            return "FALSE"
+    def column_order(self, column: str, op: str, value: str | int) -> str:
+        if isinstance(value, int):
+            return f"{column} {ORDER[op]} {self.place(value, 'bigint')}"
         if fits(value):
             return f"{column} {ORDER[op]} {self.place(value, 'text')}"
         # The column as `escaped` would write it; it contains neither NUL nor surrogates.
         column = f"replace(replace({column}, '\x01', '\x01\x02'), '\ue000', '\ue000\x04') COLLATE \"C\""
         return f"{column} {ORDER[op]} {self.place(escaped(value), 'text')}"
 
-    def _number_order(self, column: str, op: str, value: object) -> str:
-        if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
-            return "FALSE"
-        if isinstance(value, int):
-            return f"{column} {ORDER[op]} {self.place(max(-2 * EXACT, min(value, 2 * EXACT)), 'bigint')}"
-        return f"{column} {ORDER[op]} {self.place(value, 'float8')}"
-
-    def _coded_equal(self, key: str, values: Sequence[Scalar]) -> str:
-        codes = [coded for value in values if value is not None if (coded := code(value)) is not None]
-        if not codes and None not in values:
+    def coded_equal(self, key: str, values: Values) -> str:
+        codes = [coded for value in values.present if (coded := code(value)) is not None]
+        if not codes and not values.null:
             return "FALSE"
         field = f"attributes -> {self.place(label(key), 'text')}"
-        ways = [f"{field} IS NULL"] if None in values else []
+        ways = [f"{field} IS NULL"] if values.null else []
         codes += ["z"] * len(ways)
         if len(codes) == 1:
             ways.append(f"jsonb_exists({field}, {self.place(codes[0], 'text')})")
@@ -269,28 +239,20 @@ class Condition:
             ways.append(f"jsonb_exists_any({field}, {self.place(pgbinary.texts(codes), 'text[]')})")
         return " OR ".join(ways)
 
-    def _coded_order(self, key: str, op: str, value: object) -> str:
-        if isinstance(value, str):
-            return self._between(key, op, "s" + escaped(value), "s", "t")
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return "FALSE"
-        upward = op in ("gt", "gte")
-        if isinstance(value, int) and not in_float_range(value):
-            return self._between(key, "gte", "n", "n", "o") if upward == (value < 0) else "FALSE"
-        order = number_order(value)
-        if order is None:
-            return "FALSE"
-        same = COMPARE[op](float(value), value)
-        strict = "gt" if upward else "lt"
-        way = self._between(key, strict + "e" if same else strict, _place(order), "n", "o")
-        if not EXACT <= abs(value) < float("inf"):
-            return way
-        return self._wide_order(key, op, int(value), _place(order), way)
+    def coded_text_order(self, key: str, op: str, value: str) -> str:
+        field, other = self._field(key), "< 't'" if op in UPWARD else ">= 's'"
+        return f"{field} {ORDER[op]} {self.place('s' + escaped(value), 'text')} AND {field} {other}"
 
-    def _between(self, key: str, op: str, bound: str, low: str, high: str) -> str:
-        field = f'(attributes ->> {self.place(label(key), "text")}) COLLATE "C"'
-        other = f"< '{high}'" if op in ("gt", "gte") else f">= '{low}'"
-        return f"{field} {ORDER[op]} {self.place(bound, 'text')} AND {field} {other}"
+    def coded_number_order(self, key: str, op: str, value: float) -> str:
+        low, high = (self.place(rank_code(rank), "text") for rank in ranks(op, value))
+        way = f"{self._field(key)} BETWEEN {low} AND {high}"
+        order = number_order(value)
+        if order is None or not EXACT <= abs(value) < inf:
+            return way
+        return self._wide_order(key, op, int(value), rank_code(order), way)
+
+    def _field(self, key: str) -> str:
+        return f'(attributes ->> {self.place(label(key), "text")}) COLLATE "C"'
 
     def _wide_order(self, key: str, op: str, value: int, place: str, way: str) -> str:
         """Compare whole numbers that share the value's float in full."""
@@ -299,10 +261,3 @@ class Condition:
             f"CASE WHEN attributes ->> {field} = {self.place(place, 'text')} AND attributes ->> {wide} IS NOT NULL"
             f" THEN (attributes ->> {wide})::numeric {ORDER[op]} {self.place(str(value), 'numeric')} ELSE {way} END"
         )
-
-
-def _wholes(values: Sequence[Scalar]) -> list[int]:
-    """Return the values that a whole number of a column can equal, by their floats."""
-    numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
-    floats = [float(v) for v in numbers if isinstance(v, float) or in_float_range(v)]
-    return [int(value) for value in floats if value.is_integer() and -EXACT <= value <= EXACT]

@@ -7,28 +7,9 @@ from typing import Any
 
 import msgspec
 
-from memoranda.filters import STAMPS, AllOf, AnyOf, Compare, Filter
+from memoranda.filters import STAMPS, Filter
+from memoranda.storage.dialect import ORDER, ColumnDialect, Values, joined
 from memoranda.text.json import compact_json
-
-TEXT = {
-    "$kind": "kind",
-    "$user_id": "user_id",
-    "$agent_id": "agent_id",
-    "$channel_id": "channel_id",
-    "$session_id": "session_id",
-    "$role": "role",
-    "$source": "source",
-}
-NUMBERS = {
-    "$seq": "seq",
-    "$occurred_at": "occurred_at",
-    "$valid_from": "valid_from",
-    "$invalid_at": "invalid_at",
-    "$archived_at": "archived_at",
-}
-DEEP = 100
-"""The most conditions joined in a row: SQLite refuses expressions that nest 1 000 deep, and each AND is one level."""
-ORDER = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
 
 class Where(msgspec.Struct, frozen=True):
@@ -36,24 +17,73 @@ class Where(msgspec.Struct, frozen=True):
     `filters.matches` must decide on each."""
 
     sql: str
-    params: tuple[Any, ...]
-    exact: bool
+    params: tuple[Any, ...] = ()
+    exact: bool = True
+
+
+UNDECIDED = Where("TRUE", exact=False)
 
 
 def compile_where(where: Filter) -> Where:
     """Return the narrowest SQL condition over columns that every row passing `where` satisfies."""
-    if isinstance(where, Compare):
-        return _compare(where)
-    parts = [compile_where(part) for part in where.parts]
+    return _MEMORIES.condition(where)
+
+
+class SqlDialect(ColumnDialect[Where]):
+    """SQL with `?` for each value."""
+
+    def all_of(self, parts: Sequence[Where]) -> Where:
+        return _joined(parts, "AND", "TRUE")
+
+    def any_of(self, parts: Sequence[Where]) -> Where:
+        if any(part.sql == "TRUE" for part in parts):
+            return Where("TRUE", exact=all(part.exact for part in parts))
+        return _joined(parts, "OR", "FALSE")
+
+    def unequal(self, key: str, values: Values) -> Where:
+        equal = self.equal(key, values)
+        return Where(f"({equal.sql}) IS NOT TRUE", equal.params) if equal.exact else UNDECIDED
+
+    def column_equal(self, column: str, values: Sequence[str] | Sequence[int], null: bool) -> Where:
+        sql, params = self.among(column, values)
+        return Where(f"{sql} OR {column} IS NULL" if null else sql, params)
+
+    def among(self, operand: str, values: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
+        """True if the operand is one of the values."""
+        if len(values) < 2:
+            return (f"{operand} = ?", tuple(values)) if values else ("FALSE", ())
+        return f"{operand} IN ({', '.join('?' * len(values))})", tuple(values)
+
+    def column_order(self, column: str, op: str, value: str | int) -> Where:
+        return Where(f"{column} {ORDER[op]} ?", (value,))
+
+
+class _Memories(SqlDialect):
+    def fits(self, text: str) -> bool:
+        return "\x00" not in text  # no column contains it, no server accepts it
+
+    def column_order(self, column: str, op: str, value: str | int) -> Where:
+        fits = not isinstance(value, str) or self.fits(value)
+        return super().column_order(column, op, value) if fits else UNDECIDED
+
+    def coded_equal(self, key: str, values: Values) -> Where:
+        if key in STAMPS and len(values.given) == len(values.texts) == 1:
+            return _has(key, values.texts[0])
+        return UNDECIDED
+
+    def coded_text_order(self, key: str, op: str, value: str) -> Where:
+        return UNDECIDED
+
+    def coded_number_order(self, key: str, op: str, value: float) -> Where:
+        return UNDECIDED
+
+
+_MEMORIES = _Memories()
+
+
+def _joined(parts: Sequence[Where], word: str, none: str) -> Where:
     params = tuple(value for part in parts for value in part.params)
-    if isinstance(where, AllOf):
-        sql = _joined([part.sql for part in parts], " AND ") or "TRUE"
-        return Where(sql, params, all(part.exact for part in parts))
-    assert isinstance(where, AnyOf)
-    if any(part.sql == "TRUE" for part in parts):
-        return Where("TRUE", (), all(part.exact for part in parts))
-    sql = _joined([part.sql for part in parts], " OR ") or "FALSE"
-    return Where(sql, params, all(part.exact for part in parts))
+    return Where(joined([part.sql for part in parts], word, none), params, all(part.exact for part in parts))
 
 
 def _has(key: str, value: str) -> Where:
@@ -61,39 +91,3 @@ def _has(key: str, value: str) -> Where:
     text = compact_json(value).replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
     sql = rf"""metadata LIKE '%"{key}":%' AND metadata LIKE ? ESCAPE '\'"""
     return Where(sql, (f"%{text}%",), exact=False)
-
-
-def _joined(parts: Sequence[str], word: str) -> str:
-    """The conditions joined by a word, many of them as a balanced tree."""
-    if len(parts) > DEEP:
-        half = len(parts) // 2
-        parts = [_joined(parts[:half], word), _joined(parts[half:], word)]
-    return word.join(f"({part})" for part in parts)
-
-
-def _compare(compare: Compare) -> Where:
-    if compare.key in STAMPS and compare.op == "eq" and isinstance(compare.value, str):
-        return _has(compare.key, compare.value)
-    column = TEXT.get(compare.key) or NUMBERS.get(compare.key)
-    values = compare.value if isinstance(compare.value, tuple) else (compare.value,)
-    kind = str if compare.key in TEXT else int
-    if column is None or not all(value is None or type(value) is kind for value in values):
-        return Where("TRUE", (), exact=False)
-    if any(
-        type(value) is str and "\x00" in value for value in values
-    ):  # no column contains it, no server accepts it
-        return Where("TRUE", (), exact=False)
-    if compare.op in ORDER:
-        if values[0] is None:
-            return Where("FALSE", (), exact=True)
-        return Where(f"{column} {ORDER[compare.op]} ?", values, exact=True)
-    given = tuple(value for value in values if value is not None)
-    ways = (
-        [f"{column} IN ({', '.join('?' * len(given))})"] if len(given) > 1 else [f"{column} = ?"] * len(given)
-    )
-    if len(given) < len(values):
-        ways.append(f"{column} IS NULL")
-    sql = " OR ".join(ways) or "FALSE"
-    if compare.op in ("eq", "in"):
-        return Where(sql, given, exact=True)
-    return Where(f"({sql}) IS NOT TRUE", given, exact=True)
