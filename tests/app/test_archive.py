@@ -23,8 +23,9 @@ from hypothesis import strategies as st
 
 import memoranda
 from memoranda.app.archive.chunks import ChunkLine
+from memoranda.app.archive.lines import row_of
 from memoranda.app.archive.restoring import UNCONFIRMED
-from memoranda.app.archive.tables import LEFT_OUT, TABLES
+from memoranda.app.archive.tables import LEFT_OUT, TABLES, Table
 from memoranda.app.archive.writing import Manifest, Member, write_archive
 from memoranda.app.blocking import BlockingMemoranda
 from memoranda.app.history_report import HistoryImported
@@ -168,6 +169,15 @@ def test_every_table_and_column_is_in_an_archive_or_left_out_for_a_reason(
     }
     assert columns["chunks"] - keys["chunks"] == {"tenant_id", "seq", "attached"}
     assert columns["memories"] - keys["memories"] == {"tenant_id", "seq", "rev"}
+
+
+def test_a_line_may_lack_only_what_its_table_got_later() -> None:
+    receipts = Table("tombstones", "receipt")
+    line = {"id": "t", "erased_at": 1, "memories": 2, "vectors": 3}
+    assert row_of(receipts, json.dumps(line).encode(), {}) == line | {"counts": "{}"}
+    del line["vectors"]
+    with pytest.raises(InvalidInput, match="vectors"):
+        row_of(receipts, json.dumps(line).encode(), {})
 
 
 def test_the_page_knows_the_tables_and_the_fields_of_lines() -> None:

@@ -39,8 +39,6 @@ GONE = "belongs to what is not restored"
 TAKEN = "has the id of something else that is here"
 ELSEWHERE = "is here already, in another scope"
 TAKEN_PATH = "has the path of another memory that is here, or one above or below it"
-CASTS = dict.fromkeys(("week", "first", "seq", "through", "forgotten_at"), "BIGINT")
-"""Types of key columns that are no text."""
 
 
 class Written(msgspec.Struct):
@@ -137,7 +135,7 @@ def _there(
     """Return the fields `same`, which distinguish rows of the same key, by key."""
     if not rows:
         return {}
-    wanted = ", ".join(f"CAST(? AS {CASTS.get(name, 'TEXT')})" for name in table.key)
+    wanted = ", ".join(f"CAST(? AS {table.sql_type(name)})" for name in table.key)
     keys = [row[name] for row in rows for name in table.key]
     existing = c.select(
         f"SELECT {', '.join((*table.key, *same))} FROM {table.name}"

@@ -1,7 +1,8 @@
-"""The tables of an archive: which columns each has, what identifies a row, and which rows belong to which.
+"""The tables of an archive: what a row of each is, which rows are the same, and which rows belong to which.
 
-A number that orders rows (`seq`, `rev`) is another one in every database, so an archive has none. The order of its
-lines is the order of the rows, and where a row refers to another by number, the archive has the id.
+Columns and keys are those of the schema. A number that orders rows (`seq`, `rev`) is another one in every database, so
+an archive has none. The order of its lines is the order of the rows, and where a row refers to another by number, the
+archive has the id.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from functools import cached_property
 from typing import Annotated, Any
 
 import msgspec
+
+from memoranda.storage.sql.schema import Column, schema
 
 Whole = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 Moment = Annotated[int, msgspec.Meta(ge=-62_135_596_800_000_000, le=253_402_300_799_999_999)]
@@ -25,10 +28,8 @@ KINDS: dict[str, Any] = {
 """Kinds of columns; a `?` behind one allows null. `object` and `array` are JSON."""
 
 
-def _columns(text: str) -> dict[str, str]:
-    return dict(column.split() for column in text.split(", "))
-
-
+SCHEDULED = frozenset(("due_at", "next_try_at", "facts_next_try_at"))
+"""Columns whose moments may be beyond the year 9999; all others that end in `_at` are moments."""
 PLACES = ("user_id", "agent_id", "channel_id")
 """Columns that another scope replaces."""
 
@@ -36,25 +37,76 @@ PLACES = ("user_id", "agent_id", "channel_id")
 class Table(msgspec.Struct, frozen=True, dict=True):
     """A table and its lines in an archive.
 
-    `what` is one row of it in a report. `columns` are stored as they are; `references` are SQL expressions of fields
-    that stand for numbers, which the restore resolves. `key` identifies a row within its tenant, `same` distinguishes a
-    row from another one that has the same key by chance. A row is restored only if the rows of its `parents` (column:
-    table) are there and its `groups` were not refused. `places` are the columns that another scope replaces.
-    `numbered`: rows have a `seq`.
+    `what` is one row of it in a report. Lines have the columns of the schema, but for `without`, and `references`: SQL
+    expressions of fields that stand for numbers, which the restore resolves. Columns of texts that are JSON are
+    `objects` and `arrays`, if their default does not say so. `marks` distinguish a row from another one that has the
+    same key by chance. A row is restored only if the rows of its `parents` (column: table) are there and its `groups`
+    were not refused. `scopes` are the columns that another scope replaces. Of `marks` and `scopes` a table has some or
+    none.
     """
 
     name: str
     what: str
-    columns: Mapping[str, str]
-    key: tuple[str, ...] = ("id",)
-    order: tuple[str, ...] = ("seq",)
-    same: tuple[str, ...] = ("created_at",)
+    objects: tuple[str, ...] = ()
+    arrays: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ("created_at",)
     where: str = ""
     references: Mapping[str, tuple[str, str]] = msgspec.field(default_factory=dict)
     parents: Mapping[str, str] = msgspec.field(default_factory=dict)
     groups: Mapping[str, str] = msgspec.field(default_factory=dict)
-    places: tuple[str, ...] = ("user_id",)
-    numbered: bool = True
+    scopes: tuple[str, ...] = ("user_id",)
+
+    @cached_property
+    def _schema(self) -> Mapping[str, Column]:
+        return schema()[self.name]
+
+    @cached_property
+    def columns(self) -> dict[str, str]:
+        """The kinds of the columns that are stored as they are, by name."""
+        left_out = {"tenant_id", "seq", *self.without}
+        return {
+            name: self._kind(name, column) for name, column in self._schema.items() if name not in left_out
+        }
+
+    def _kind(self, name: str, column: Column) -> str:
+        if column.type == "INTEGER":
+            kind = "time" if name.endswith("_at") and name not in SCHEDULED else "int"
+        elif name in self.objects or column.default == "'{}'":
+            kind = "object"
+        else:
+            kind = "array" if name in self.arrays or column.default == "'[]'" else "text"
+        return f"{kind}?" if column.nullable else kind
+
+    @cached_property
+    def _primary(self) -> tuple[str, ...]:
+        keys = sorted((column.key, name) for name, column in self._schema.items() if column.key)
+        return tuple(name for _, name in keys if name != "tenant_id")
+
+    @cached_property
+    def key(self) -> tuple[str, ...]:
+        """The columns that identify a row within its tenant, in every database."""
+        return tuple("id" if name == "seq" and "id" in self._schema else name for name in self._primary)
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """The columns by which rows are ordered."""
+        return ("seq",) if self.numbered and "seq" not in self._primary else self._primary
+
+    @cached_property
+    def numbered(self) -> bool:
+        """True if a restored row gets a `seq`."""
+        return "seq" in self._schema and "seq" not in self.key
+
+    @cached_property
+    def same(self) -> tuple[str, ...]:
+        """The columns of `marks`."""
+        return tuple(name for name in self.marks if name in self._schema)
+
+    @cached_property
+    def places(self) -> tuple[str, ...]:
+        """The columns of `scopes`."""
+        return tuple(name for name in self.scopes if name in self._schema)
 
     @cached_property
     def fields(self) -> dict[str, str]:
@@ -63,130 +115,78 @@ class Table(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def decoder(self) -> msgspec.json.Decoder[Any]:
-        """A decoder of lines; unknown fields, missing ones and ones of another type are errors."""
+        """A decoder of lines; unknown fields, missing ones and ones of another type are errors. A column that was added
+        to its table later may be missing: then it has its default."""
         fields: list[Any] = []
         for name, kind in self.fields.items():
-            type_ = KINDS[kind.removesuffix("?")]
-            fields.append((name, type_ | None, None) if kind.endswith("?") else (name, type_))
+            type_, column = KINDS[kind.removesuffix("?")], self._schema.get(name)
+            if kind.endswith("?"):
+                fields.append((name, type_ | None, None))
+            elif column is not None and column.added and column.default is not None:
+                fields.append((name, type_, _default(type_, column.default)))
+            else:
+                fields.append((name, type_))
         line_type = msgspec.defstruct(f"{self.name}_line", fields, kw_only=True, forbid_unknown_fields=True)
         return msgspec.json.Decoder(line_type)
 
+    def sql_type(self, name: str) -> str:
+        """The type of a column in every database: `TEXT` or `BIGINT`."""
+        return "BIGINT" if self._schema[name].type == "INTEGER" else "TEXT"
 
-FILES = Table(
-    "files",
-    "file",
-    _columns(
-        "id text, filename text, bytes int, purpose text, media_type text?, sha256 text, user_id text?, created_at "
-        "time, expires_at time?"
-    ),
-    same=("sha256", "user_id"),
-)
+
+def _default(type_: Any, sql: str) -> Any:
+    text = sql.strip("'")
+    return type_(text.encode()) if type_ is msgspec.Raw else text if type_ is str else int(text)
+
+
+OWNED = ("user_id", "created_at")
+FILES = Table("files", "file", marks=("sha256", "user_id"))
 STORES = Table(
-    "vector_stores",
-    "vector store",
-    _columns(
-        "id text, name text, description text?, metadata object, chunking object, user_id text?, sharing text, "
-        "expires_days int?, expired int, created_at time, last_active_at time"
-    ),
-    same=("user_id", "created_at"),
+    "vector_stores", "vector store", objects=("metadata", "chunking"), without=("model", "dim"), marks=OWNED
 )
-WRITERS = Table(
-    "store_writers",
-    "writer of a vector store",
-    _columns("store_id text, user_id text"),
-    key=("store_id", "user_id"),
-    order=("store_id", "user_id"),
-    same=(),
-    parents={"store_id": "vector_stores"},
-    numbered=False,
-)
-BATCHES = Table(
-    "file_batches",
-    "file batch",
-    _columns("id text, store_id text, cancelled int, created_at time"),
-    order=("id",),
-    parents={"store_id": "vector_stores"},
-    places=(),
-    numbered=False,
-)
+WRITERS = Table("store_writers", "writer of a vector store", parents={"store_id": "vector_stores"})
+BATCHES = Table("file_batches", "file batch", parents={"store_id": "vector_stores"})
 ATTACHED = Table(
     "store_files",
     "file in a vector store",
-    _columns(
-        "store_id text, file_id text, status text, error_code text?, error_message text?, attributes object, chunking "
-        "object, batch_id text?, chunk_count int, usage_bytes int, title text?, notes array, created_at time"
-    ),
-    key=("store_id", "file_id"),
+    objects=("attributes", "chunking"),
+    without=("writing",),
     parents={"store_id": "vector_stores", "file_id": "files"},
-    places=(),
 )
-AGENTS = Table(
-    "agents",
-    "agent profile",
-    _columns("id text, name text, user_id text?, body object, created_at time, updated_at time"),
-    same=("user_id", "created_at"),
-)
-CONVERSATIONS = Table(
-    "conversations",
-    "conversation",
-    _columns("id text, user_id text?, metadata object, summary object?, created_at time"),
-    same=("user_id", "created_at"),
-)
+AGENTS = Table("agents", "agent profile", objects=("body",), marks=OWNED)
+CONVERSATIONS = Table("conversations", "conversation", objects=("metadata", "summary"), marks=OWNED)
 ITEMS = Table(
     "conversation_items",
     "conversation item",
-    _columns("conversation_id text, id text, response_id text?, item object, created_at time"),
-    key=("conversation_id", "id"),
-    order=("conversation_id", "seq"),
+    objects=("item",),
     parents={"conversation_id": "conversations"},
-    places=(),
 )
 RESPONSES = Table(
     "responses",
     "response",
-    _columns(
-        "id text, user_id text?, session_id text, previous_id text?, conversation_id text?, agent_id text?, status "
-        "text, background int, body object, input array, output array, summary object?, summarized_to text?, "
-        "created_at time"
-    ),
-    same=("user_id", "created_at"),
+    objects=("body", "summary"),
+    arrays=("input", "output"),
+    marks=OWNED,
     where="t.status NOT IN ('queued', 'in_progress')",
 )
 EVENTS = Table(
     "response_events",
     "run of response events",
-    _columns("response_id text, first int, last int, events text"),
-    key=("response_id", "first"),
-    order=("response_id", "first"),
-    same=(),
     parents={"response_id": "responses"},
-    places=(),
     where="EXISTS (SELECT 1 FROM responses r WHERE r.tenant_id = t.tenant_id AND r.id = t.response_id"
     " AND r.status NOT IN ('queued', 'in_progress'))",
-    numbered=False,
 )
 MESSAGES = Table(
     "messages",
     "message",
-    _columns(
-        "id text, key text, session_id text, channel_id text?, user_id text?, agent_id text?, role text, speaker "
-        "text?, content text, tokens int, metadata object, response_id text?, indexed int, extract int, occurred_at "
-        "time, created_at time"
-    ),
+    objects=("metadata",),
     groups={"session_id": "sessions"},
-    places=PLACES,
+    scopes=PLACES,
 )
 SESSIONS = Table(
     "sessions",
     "session",
-    _columns(
-        "id text, named int, private int, channel_id text?, user_id text?, agent_id text?, metadata object, "
-        "started_at time, ended_at time, last_seen_at time, due_at int, message_count int, participants array, users "
-        "array, status text, summary text?, topics array, decisions array, open_questions array, action_items array, "
-        "entities array, summary_id text?, summary_model text?, summary_version int?, summary_created_at time?, "
-        "failure text?, pending int, attempts int, next_try_at int, extraction text, facts_failure text?, "
-        "facts_attempts int, facts_next_try_at int, created_at time, updated_at time"
-    ),
+    without=("rev", "facts_seq", "facts_rev", "summary_rev"),
     references={
         "facts_upto": (
             "text?",
@@ -199,133 +199,51 @@ SESSIONS = Table(
             "CASE WHEN t.summary_rev IS NULL THEN NULL WHEN t.summary_rev = t.rev THEN 1 ELSE 0 END",
         ),
     },
-    places=PLACES,
+    scopes=PLACES,
 )
-ROLLUPS = Table(
-    "rollups",
-    "weekly summary",
-    _columns(
-        "channel_id text, owner text, week int, memory_id text?, version int, sessions int, stale int, due_at int, "
-        "attempts int, failure text?, updated_at time"
-    ),
-    key=("channel_id", "owner", "week"),
-    order=("channel_id", "owner", "week"),
-    same=(),
-    places=(),
-    numbered=False,
-)
-SWITCHES = Table(
-    "switches",
-    "switch",
-    _columns("channel_id text, name text, value int"),
-    key=("channel_id", "name"),
-    order=("channel_id", "name"),
-    same=(),
-    places=(),
-    numbered=False,
-)
+ROLLUPS = Table("rollups", "weekly summary")
+SWITCHES = Table("switches", "switch")
 ASK_STORES = Table(
-    "ask_stores",
-    "store of a user's documents",
-    _columns("owner text, store_id text"),
-    key=("owner",),
-    order=("owner",),
-    same=("store_id",),
-    parents={"store_id": "vector_stores"},
-    places=(),
-    numbered=False,
+    "ask_stores", "store of a user's documents", marks=("store_id",), parents={"store_id": "vector_stores"}
 )
-ASK_SESSIONS = Table(
-    "ask_sessions",
-    "session of questions",
-    _columns("id text, user_id text?, created_at time"),
-    same=("user_id", "created_at"),
-    groups={"id": "sessions"},
-)
+ASK_SESSIONS = Table("ask_sessions", "session of questions", marks=OWNED, groups={"id": "sessions"})
 QUERIES = Table(
     "query_log",
     "logged question",
-    _columns(
-        "id text, session_id text, user_id text?, question text, answer text, sources array, memories array, status "
-        "text, model text, latency_ms int, question_tokens int, answer_tokens int, document_tokens int, memory_tokens "
-        "int, history_tokens int, created_at time, erased_at time?"
-    ),
+    arrays=("sources", "memories"),
     groups={"session_id": "ask_sessions"},
 )
+
+
+def _of_query(column: str) -> tuple[str, str]:
+    """Return SQL for the question that a column has the number of: that it exists, and its id."""
+    queries = f"FROM query_log q WHERE q.tenant_id = t.tenant_id AND q.seq = t.{column})"
+    return f"EXISTS (SELECT 1 {queries}", f"(SELECT q.id {queries}"
+
+
 ASK_MEMORIES = Table(
     "ask_memories",
     "memory of a question",
-    _columns("memory_id text?"),
-    key=("seq",),
-    order=("seq",),
-    same=(),
-    places=(),
-    numbered=False,
-    references={
-        "query_id": (
-            "text",
-            "(SELECT q.id FROM query_log q WHERE q.tenant_id = t.tenant_id AND q.seq = t.seq)",
-        )
-    },
-    where="EXISTS (SELECT 1 FROM query_log q WHERE q.tenant_id = t.tenant_id AND q.seq = t.seq)",
+    where=_of_query("seq")[0],
+    references={"query_id": ("text", _of_query("seq")[1])},
 )
 ASK_SUMMARIES = Table(
     "ask_summaries",
     "summary of questions",
-    _columns("session_id text, memory_id text"),
-    key=("session_id", "through"),
-    order=("session_id", "through"),
-    same=(),
-    places=(),
-    numbered=False,
+    without=("through",),
     groups={"session_id": "ask_sessions"},
-    references={
-        "query_id": (
-            "text",
-            "(SELECT q.id FROM query_log q WHERE q.tenant_id = t.tenant_id AND q.seq = t.through)",
-        )
-    },
-    where="EXISTS (SELECT 1 FROM query_log q WHERE q.tenant_id = t.tenant_id AND q.seq = t.through)",
+    where=_of_query("through")[0],
+    references={"query_id": ("text", _of_query("through")[1])},
 )
-MEMORY_STORES = Table(
-    "memory_stores",
-    "memory store",
-    _columns(
-        "id text, name text, description text, metadata object, user_id text?, archived_at time?, created_at time, "
-        "updated_at time"
-    ),
-    same=("user_id", "created_at"),
-)
-STORE_MEMORIES = Table(
-    "store_memories",
-    "memory in a store",
-    _columns("id text, store_id text, path text?, version_id text, created_at time, updated_at time"),
-    order=("id",),
-    parents={"store_id": "memory_stores"},
-    places=(),
-    numbered=False,
-)
+MEMORY_STORES = Table("memory_stores", "memory store", objects=("metadata",), marks=OWNED)
+STORE_MEMORIES = Table("store_memories", "memory in a store", parents={"store_id": "memory_stores"})
 MEMORY_VERSIONS = Table(
     "memory_versions",
     "version of a memory in a store",
-    _columns(
-        "id text, store_id text, memory_id text, operation text, written_by text?, created_at time, redacted_by text?, "
-        "redacted_at time?, path text?, content_sha256 text?, content_bytes int?, content text?"
-    ),
     parents={"store_id": "memory_stores", "memory_id": "store_memories"},
-    places=(),
     where="EXISTS (SELECT 1 FROM store_memories m WHERE m.tenant_id = t.tenant_id AND m.id = t.memory_id)",
 )
-FORGOTTEN = Table(
-    "forgotten",
-    "tombstone",
-    _columns("salt text, mark text, forgotten_at time"),
-    key=("salt", "mark", "forgotten_at"),
-    order=("salt", "mark", "forgotten_at"),
-    same=(),
-    places=(),
-    numbered=False,
-)
+FORGOTTEN = Table("forgotten", "tombstone")
 TABLES = (
     FORGOTTEN,
     FILES,
