@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memoranda.app import blocking
-from memoranda.app.folder_sync.document_sync import Filing, How
+from memoranda.app.folder_sync.document_sync import DocumentSync, How
 from memoranda.knowledge.values import NewStoreFile
 from memoranda.text.splitting import Chunking
 
@@ -30,7 +30,7 @@ def opened() -> Iterator[blocking.BlockingMemoranda]:
 
 def filed(knowledge: Any, store: str, folder: Path, **how: Any) -> Any:
     paths = sorted(path for path in folder.iterdir())
-    return Filing(knowledge, store, How(**how)).run(paths, [folder])
+    return DocumentSync(knowledge, store, How(**how)).run(paths, [folder])
 
 
 def held(knowledge: Any, store: str) -> dict[str, tuple[str, str]]:
@@ -96,7 +96,11 @@ def test_what_was_cancelled_or_taken_out_is_told(opened: blocking.BlockingMemora
             knowledge.files.delete(files[0].id)
 
     how = How(chunking=Chunking(size=10, overlap=0))
-    (failure,) = Filing(knowledge, store.id, how, interfere).run([tmp_path / "a.txt"], [tmp_path]).failed
+    (failure,) = (
+        DocumentSync(knowledge, store.id, how)
+        .run([tmp_path / "a.txt"], [tmp_path], on_progress=interfere)
+        .failed
+    )
     assert (failure.code, failure.path) == ("gone", str(tmp_path / "a.txt"))
     assert filed(knowledge, store.id, tmp_path).added == 1
 
@@ -110,10 +114,10 @@ def test_a_file_that_cannot_be_read_is_left_out_and_not_gone(
     path.write_text("a text")
     assert filed(knowledge, store.id, tmp_path).added == 1
     path.unlink()
-    done = Filing(knowledge, store.id, How(prune=True)).run([path], [tmp_path])
+    done = DocumentSync(knowledge, store.id, How(prune=True)).run([path], [tmp_path])
     assert [one.reason for one in done.skipped] == ["cannot be read: no such file or directory"]
     assert (done.gone, done.removed) == ([], 0)
-    done = Filing(knowledge, store.id, How(prune=True)).run([], [tmp_path], [tmp_path])
+    done = DocumentSync(knowledge, store.id, How(prune=True)).run([], [tmp_path], [tmp_path])
     assert (done.gone, done.removed) == ([], 0)
     assert filed(knowledge, store.id, tmp_path, prune=True).removed == 1
 
@@ -130,8 +134,8 @@ def test_more_files_than_go_at_once(
             b"text %d" % number if number % 5 else BROKEN
         )
     working: list[int] = []
-    filing = Filing(knowledge, store.id, How(), lambda done: working.append(done.working))
-    done = filing.run(sorted(tmp_path.iterdir()), [tmp_path])
+    sync, paths = DocumentSync(knowledge, store.id, How()), sorted(tmp_path.iterdir())
+    done = sync.run(paths, [tmp_path], on_progress=lambda done: working.append(done.working))
     assert max(working) <= 4
     assert (done.added, done.chunks, len(done.failed)) == (16, 16, 4)
     assert {one.code for one in done.failed} == {"invalid_file"}
@@ -139,8 +143,10 @@ def test_more_files_than_go_at_once(
     for retry in (False, True):
         calls: list[int] = []
         how = How(retry=retry)
-        again = Filing(knowledge, store.id, how, lambda done: calls.append(done.working)).run(  # noqa: B023
-            sorted(tmp_path.iterdir()), [tmp_path]
+        again = DocumentSync(knowledge, store.id, how).run(
+            paths,
+            [tmp_path],
+            on_progress=lambda done: calls.append(done.working),  # noqa: B023
         )
         assert (again.unchanged, [one.code for one in again.failed]) == (16, ["invalid_file"] * 4)
         assert (max(calls) > 0) == retry
@@ -154,9 +160,9 @@ def test_two_runs_at_once_leave_one_copy_of_each_file(
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text(f"This is {name}.")
     paths = sorted(tmp_path.iterdir())
-    first, second = Filing(knowledge, store, How()), Filing(knowledge, store, How())
+    first, second = DocumentSync(knowledge, store, How()), DocumentSync(knowledge, store, How())
     list_all = second._all
-    second._all = lambda state=None: list_all(state) if second._seen else iter(())  # type: ignore[method-assign]
+    second._all = lambda state=None: list_all(state) if second.seen else iter(())  # type: ignore[method-assign]
     assert first.run(paths, [tmp_path]).added == 2
     done = second.run(paths, [tmp_path])  # it began before the first one had indexed anything
     assert (done.added, done.removed) == (2, 2)

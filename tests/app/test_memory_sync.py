@@ -16,12 +16,13 @@ from memoranda.app.folder_sync.memory_sync import (
     MAX_ALSO,
     Indexing,
     Ledger,
+    MemorySync,
     chunks_of,
-    index,
     metadata,
     places_of,
 )
 from memoranda.app.folder_sync.scan import Skipped, Text, read
+from memoranda.app.folder_sync.sync import gone
 from memoranda.store.validation import digest
 from memoranda.text.json import compact_json
 from memoranda.types import Memory
@@ -61,7 +62,7 @@ def test_memories_follow_files_and_a_second_run_changes_nothing(
             for file, text in files.items():
                 (folder / file).write_text(text)
             found = sorted(folder.iterdir())
-            index(memories, found, [folder], HOW)
+            MemorySync(memories, HOW).run(found, [folder])
             held = texts(memories)
             kept = {
                 (content, place["path"], place["start"], place["end"])
@@ -69,7 +70,7 @@ def test_memories_follow_files_and_a_second_run_changes_nothing(
                 for place in places_of(memory.metadata)
             }
             assert kept == places(folder)
-            again = index(memories, found, [folder], HOW)
+            again = MemorySync(memories, HOW).run(found, [folder])
             assert (again.added, again.updated, again.removed) == (0, 0, 0)
             assert texts(memories) == held
 
@@ -77,10 +78,10 @@ def test_memories_follow_files_and_a_second_run_changes_nothing(
 def test_what_cannot_be_read_is_not_gone() -> None:
     memory = memoranda_memory("text", {"path": "/d/sub/a.txt", "start": 0, "end": 4})
     ledger = Ledger([memory])
-    assert ledger.gone([Path("/d")], []) == ["/d/sub/a.txt"]
-    assert ledger.gone([Path("/d")], [Path("/d/sub")]) == []
-    assert ledger.gone([Path("/d")], [Path("/d/sub/a.txt")]) == []
-    assert ledger.gone([Path("/other")], []) == []
+    assert gone(ledger.files, [Path("/d")], []) == ["/d/sub/a.txt"]
+    assert gone(ledger.files, [Path("/d")], [Path("/d/sub")]) == []
+    assert gone(ledger.files, [Path("/d")], [Path("/d/sub/a.txt")]) == []
+    assert gone(ledger.files, [Path("/other")], []) == []
     missing = read(Path("/no/such/file"))
     assert isinstance(missing, Skipped)
     assert missing.unreadable
@@ -124,6 +125,6 @@ def test_a_name_that_is_not_utf_8_keeps_no_other_file_out(memories: BlockingMemo
     (tmp_path / "good.txt").write_text("the good one")
     odd = tmp_path / os.fsdecode(b"odd\xff.txt")
     odd.write_text("the odd one")
-    done = index(memories, [odd, tmp_path / "good.txt"], [tmp_path], HOW)
+    done = MemorySync(memories, HOW).run([odd, tmp_path / "good.txt"], [tmp_path])
     assert list(texts(memories)) == ["the good one"]
     assert [(skipped.path, skipped.reason) for skipped in done.skipped] == [(odd, "its name is not UTF-8")]

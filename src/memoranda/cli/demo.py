@@ -14,7 +14,7 @@ import msgspec
 import typer
 
 import memoranda
-from memoranda.app.folder_sync.memory_sync import Indexed, Indexing, index
+from memoranda.app.folder_sync.memory_sync import Indexed, Indexing, MemorySync
 from memoranda.cli.invocation import Invocation, common_options
 from memoranda.cli.options import ids_of
 from memoranda.cli.output import emit, origin, plain, say
@@ -111,7 +111,8 @@ def documents(memories: BlockingMemories, *, quiet: bool) -> Indexed:
     paths, _ = find_files(roots, [], hidden=False, missing=False)
     with bar("indexing", quiet=quiet) as report:
         how = Indexing(ids=ids_of("global"), size=160, overlap=20)
-        return index(memories, paths, roots, how, on_file=lambda done: report(done.files, len(paths), ""))
+        sync = MemorySync(memories, how)
+        return sync.run(paths, roots, on_progress=lambda done: report(done.files, len(paths), ""))
 
 
 def ask(memories: BlockingMemories, question: Question) -> Hit | None:

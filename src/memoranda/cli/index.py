@@ -8,9 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from memoranda.app.folder_sync import memory_sync
 from memoranda.app.folder_sync.document_sync import How
-from memoranda.app.folder_sync.memory_sync import Indexed, Indexing
+from memoranda.app.folder_sync.memory_sync import Indexed, Indexing, MemorySync
 from memoranda.app.folder_sync.scan import MAX_BYTES, Skipped
 from memoranda.cli.index_documents import STORE, chunking_of, index_documents
 from memoranda.cli.invocation import Invocation, common_options
@@ -71,11 +70,11 @@ def index(
     if place is None and tag:
         raise typer.BadParameter("goes with --scope; files in a store take --meta", param_hint="--tag")
     roots = [path.expanduser().resolve() for path in paths]
+    files, skipped = find_files(roots, exclude or [], hidden, prune)
     if place is None:
         how = How(
             pairs(meta, "--meta"), chunking_of(chunk_size, chunk_overlap, invocation.config), prune, retry
         )
-        files, skipped = find_files(roots, exclude or [], hidden, prune)
         index_documents(invocation, store or STORE, how, files, roots, skipped, max_bytes)
         return
     texts = Indexing(
@@ -87,7 +86,6 @@ def index(
         max_bytes=MAX_BYTES if max_bytes is None else max_bytes,
         prune=prune,
     )
-    files, skipped = find_files(roots, exclude or [], hidden, prune)
     index_texts(invocation, texts, files, roots, skipped)
 
 
@@ -96,7 +94,7 @@ def index_texts(
 ) -> None:
     """Index texts as memories of a scope, and print the result."""
     began = time.monotonic()
-    memories = invocation.memories
+    sync = MemorySync(invocation.memories, how)
     with bar("indexing", quiet=invocation.as_json) as report:
 
         def on_file(done: Indexed) -> None:
@@ -105,7 +103,7 @@ def index_texts(
             report(seen, len(files), f"{done.added} chunks, {pace:.1f}/s")
 
         unreadable = [skip.path for skip in skipped if skip.unreadable]
-        done = memory_sync.index(memories, files, roots, how, unreadable, on_file)
+        done = sync.run(files, roots, unreadable, on_file)
     done.skipped[:0] = skipped
     seconds = time.monotonic() - began
     if invocation.as_json:

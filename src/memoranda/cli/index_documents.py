@@ -13,7 +13,7 @@ from typing import Any
 import typer
 
 from memoranda.app.blocking.features import BlockingKnowledge
-from memoranda.app.folder_sync.document_sync import Filed, Filing, How, summary
+from memoranda.app.folder_sync.document_sync import DocumentSync, Filed, How, summary
 from memoranda.app.folder_sync.scan import Skipped
 from memoranda.cli.find_store import find_store_or_none
 from memoranda.cli.invocation import Invocation
@@ -65,13 +65,14 @@ def index_documents(
             )
             report(done.settled, len(files), words)
 
-        filing = Filing(knowledge, store.id, how, show_progress)
+        sync = DocumentSync(knowledge, store.id, how)
         try:
-            paths = list(documents(files, roots, max_bytes, filing.done.skipped))
+            paths = list(documents(files, roots, max_bytes, sync.done.skipped))
+            unreadable = [skip.path for skip in skipped if skip.unreadable]
             with _without_failures_in_log():
-                done = filing.run(paths, roots, [skip.path for skip in skipped if skip.unreadable])
+                done = sync.run(paths, roots, unreadable, show_progress)
         except KeyboardInterrupt:
-            say(f"stopped with {filing.done.working} files in progress; the same command goes on")
+            say(f"stopped with {sync.done.working} files in progress; the same command goes on")
             raise
     done.skipped[:0] = skipped
     seconds = time.monotonic() - began

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import stat
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from memoranda.app.folder_sync.scan import LIVE, Skipped, walk
+from memoranda.app.folder_sync.scan import Skipped, sized, unreadable, walk
 from memoranda.cli.output import plain, short_path
 from memoranda.errors import InvalidInput
 from memoranda.readers.base import Unreadable
 from memoranda.readers.detect import media_type
-from memoranda.storage.data_lock import data_folder_of, is_live_database, refuse_live_database
+from memoranda.storage.data_lock import data_folder_of, refuse_live_database
 
 NAMED = 3
 
@@ -64,19 +63,15 @@ def documents(
 
 
 def _document(path: Path, max_bytes: int | None) -> Path | Skipped:
-    if is_live_database(path):
-        return Skipped(path, LIVE)
+    size = sized(path, max_bytes)
+    if isinstance(size, Skipped):
+        return size
+    if not size:
+        return Skipped(path, "empty")
     try:
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode):
-            return Skipped(path, "not a regular file")
-        if not status.st_size:
-            return Skipped(path, "empty")
-        if max_bytes is not None and status.st_size > max_bytes:
-            return Skipped(path, f"larger than {max_bytes} bytes")
         media_type(path, path.name)
     except OSError as exc:
-        return Skipped(path, f"cannot be read: {(exc.strerror or str(exc)).lower()}", unreadable=True)
+        return unreadable(path, exc)
     except Unreadable as exc:
         if exc.code == "unsupported_file":
             return Skipped(path, str(exc).partition(";")[0].removeprefix("is "))

@@ -1,4 +1,4 @@
-"""A folder's files in a vector store, kept in step: what is new comes in, what changed is replaced, the rest stays.
+"""A folder's files in a vector store, kept in step with them.
 
 A file is known by two of its attributes in the store, `path` and `sha256`. Files that have neither were put there by
 others and are left alone. Each file is uploaded into the store in one step, so that a break leaves nothing half done
@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import blake2b, file_digest
 from pathlib import Path
@@ -18,13 +19,12 @@ from typing import Any, Protocol
 
 import msgspec
 
-from memoranda.app.folder_sync.memory_sync import below
-from memoranda.app.folder_sync.scan import LIVE, Skipped
+from memoranda.app.folder_sync.scan import Skipped, sized, unreadable
+from memoranda.app.folder_sync.sync import FolderSync, Synced
 from memoranda.errors import InvalidInput, NotFound, QuotaExceeded
 from memoranda.knowledge.checks import MAX_VALUE_CHARS
 from memoranda.knowledge.sources import BlockingSource
 from memoranda.knowledge.values import Attributes, FileState, NewStoreFile, StoreFile
-from memoranda.storage.data_lock import is_live_database
 from memoranda.store.paging import Listed
 from memoranda.text.splitting import Chunking
 
@@ -88,25 +88,17 @@ class Failure(msgspec.Struct, frozen=True):
     message: str
 
 
-class Filed(msgspec.Struct):
-    """The result of one filing. `chunks` are those of the files that were indexed now, `working` the files in progress.
-    `stopped` says why the rest was not processed."""
+class Filed(Synced):
+    """The result of one filing. `chunks` are those of the files that were indexed now, `working` the files in
+    progress."""
 
     working: int = 0
-    unchanged: int = 0
-    added: int = 0
     replaced: int = 0
-    removed: int = 0
-    chunks: int = 0
-    gone: list[str] = msgspec.field(default_factory=list)
     failed: list[Failure] = msgspec.field(default_factory=list)
-    skipped: list[Skipped] = msgspec.field(default_factory=list)
     notes: list[tuple[str, str]] = msgspec.field(default_factory=list)
-    stopped: str | None = None
 
     @property
     def settled(self) -> int:
-        """The number of files that are settled in this run."""
         return self.unchanged + self.added + self.replaced + len(self.failed) + len(self.skipped)
 
 
@@ -128,56 +120,50 @@ class Following(msgspec.Struct):
     earlier: list[StoreFile]
 
 
-class Filing:
-    """Uploads files into one store."""
+class DocumentSync(FolderSync[Filed]):
+    """Files in one vector store. A run raises NotFound if the store is gone."""
 
-    def __init__(
-        self,
-        knowledge: Knowledge,
-        store_id: str,
-        how: How,
-        on_progress: Callable[[Filed], None] = lambda done: None,
-    ) -> None:
-        self.done = Filed()
+    skipped_stay = True
+
+    def __init__(self, knowledge: Knowledge, store_id: str, how: How) -> None:
+        super().__init__(Filed(), how.prune)
         self._knowledge = knowledge
         self._store = store_id
         self._how = how
-        self._on_progress = on_progress
-        self._stored: dict[str, list[StoreFile]] = {}
-        self._seen: set[str] = set()
         self._following: dict[str, Following] = {}
         self._wait, self._looked = SOONEST, time.monotonic()
 
-    def run(self, paths: Sequence[Path], roots: Sequence[Path], unreadable: Sequence[Path] = ()) -> Filed:
-        """Synchronize the store with the files at `paths`. Files of the store from below `roots` that are not among
-        them are reported as gone, and removed if `prune` is set; what is at or below `unreadable` is not gone.
-
-        Raises:
-            NotFound: the store is gone.
-        """
+    def _begin(self) -> None:
+        self.stored, self.seen = defaultdict(list), set()
         for file in self._all():
             if all(isinstance(file.attributes.get(name), str) for name in OURS):
-                self._stored.setdefault(str(file.attributes["path"]), []).append(file)
-        for path in paths:
-            try:
-                self._take(path)
-            except QuotaExceeded as exc:
-                self.done.stopped = str(exc).removeprefix(f"{exc.field}: ")
-                break
+                self.stored[str(file.attributes["path"])].append(file)
+
+    def _take(self, path: Path) -> None:
+        try:
+            self._index(path)
+        except QuotaExceeded as exc:
+            self.done.stopped = str(exc).removeprefix(f"{exc.field}: ")
+        else:
             self._look(AHEAD)
+
+    def _finish(self) -> None:
         self._look(0)
         if self.done.added or self.done.replaced:
             self._without_twins()
-        if self.done.stopped is None:
-            self._gone(roots, [*unreadable, *(file.path for file in self.done.skipped)])
-        return self.done
+
+    def _settle(self, gone: Iterable[str]) -> None:
+        for path in gone:
+            self._drop(self.stored[path])
+            self.done.removed += 1
+            self._on_progress(self.done)
 
     def _without_twins(self) -> None:
         """Remove second copies of a file, which another run at the same time has indexed too: both keep the first."""
         first: set[tuple[str, ...]] = set()
         for file in list(self._all("completed")):
             version = tuple(str(file.attributes.get(name)) for name in OURS)
-            if str(file.attributes.get("path")) not in self._seen:
+            if str(file.attributes.get("path")) not in self.seen:
                 continue
             if version in first:
                 self._drop([file])
@@ -186,21 +172,21 @@ class Filing:
 
     # --- one file ----------------------------------------------------------------------------------
 
-    def _take(self, path: Path) -> None:
+    def _index(self, path: Path) -> None:
         """Index a file unless the store has its current version."""
         key = name_of(path)
-        self._seen.add(key)
-        if is_live_database(path):
-            self.done.skipped.append(Skipped(path, LIVE))
+        self.seen.add(key)
+        size = sized(path)
+        if isinstance(size, Skipped):
+            self.done.skipped.append(size)
             return
         try:
             with path.open("rb") as file:
                 digest = file_digest(file, "sha256").hexdigest()
         except OSError as exc:
-            reason = f"cannot be read: {(exc.strerror or str(exc)).lower()}"
-            self.done.skipped.append(Skipped(path, reason, unreadable=True))
+            self.done.skipped.append(unreadable(path, exc))
             return
-        stored = self._stored.get(key, [])
+        stored = self.stored.get(key, [])
         same = [
             version
             for version in stored
@@ -272,7 +258,7 @@ class Filing:
         while True:
             if time.monotonic() - self._looked >= self._wait:
                 before = len(self._following)
-                self._settle()
+                self._check()
                 ending = len(self._following) < min(before, FEW)
                 self._wait = SOONEST if ending else min(LATEST, 2 * self._wait)
                 self._looked = time.monotonic()
@@ -282,7 +268,7 @@ class Filing:
                 return
             time.sleep(self._wait)
 
-    def _settle(self) -> None:
+    def _check(self) -> None:
         if not self._following:
             return
         working = {item.id for item in self._all("in_progress")}
@@ -312,15 +298,6 @@ class Filing:
             code, message = now.last_error.code, now.last_error.message
         self.done.failed.append(Failure(followed.path, now.id, code, message))
         self._drop([earlier for earlier in followed.earlier if earlier.status != "completed"])
-
-    def _gone(self, roots: Sequence[Path], unreadable: Sequence[Path]) -> None:
-        missing = sorted(path for path in self._stored.keys() - self._seen if below(path, roots))
-        self.done.gone = [path for path in missing if not below(path, unreadable)]
-        if self._how.prune:
-            for path in self.done.gone:
-                self._drop(self._stored[path])
-                self.done.removed += 1
-                self._on_progress(self.done)
 
     def _all(self, state: FileState | None = None) -> Iterator[StoreFile]:
         after = None

@@ -7,7 +7,7 @@ with the last of them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -17,6 +17,7 @@ import msgspec
 from typing_extensions import Unpack
 
 from memoranda.app.folder_sync.scan import MAX_BYTES, Skipped, Text, read
+from memoranda.app.folder_sync.sync import FolderSync, Synced
 from memoranda.errors import NotFound
 from memoranda.text.chunking import fixed
 from memoranda.text.hashing import digest
@@ -99,12 +100,6 @@ class Ledger:
         """Return True if the file had exactly these chunks when it was last indexed."""
         return self.files.get(path, set()) == {(chunk.key, chunk.place["start"]) for chunk in chunks}
 
-    def gone(self, roots: Sequence[Path], unreadable: Sequence[Path]) -> list[str]:
-        """Return files at or below `roots` that have chunks and were not read, except those at or below
-        `unreadable`."""
-        missing = sorted(path for path in self.files.keys() - self.read if below(path, roots))
-        return [path for path in missing if not below(path, unreadable)]
-
     def settled(self, dropped: Iterable[str]) -> Iterator[tuple[str, dict[str, Any] | None]]:
         """Yield each memory that must change: its id and its new metadata, None if it is to be deleted.
 
@@ -119,11 +114,6 @@ class Ledger:
             wanted = others | metadata(places) if places else None
             if wanted != text.metadata:
                 yield text.id, wanted
-
-
-def below(path: str, roots: Sequence[Path]) -> bool:
-    """Return True if the path is one of `roots` or inside one."""
-    return any(Path(path) == root or root in Path(path).parents for root in roots)
 
 
 def places_of(fields: dict[str, Any]) -> list[Place]:
@@ -172,18 +162,12 @@ def chunks_of(text: Text, path: str, size: int, overlap: int) -> Iterator[Chunk]
             yield Chunk(digest(content), content, {**place, "tokens": span.tokens, **title})
 
 
-class Indexed(msgspec.Struct):
-    """The result of one indexing. `waiting` chunks have no vector yet; `gone` files are missing."""
+class Indexed(Synced):
+    """The result of one indexing. `waiting` chunks have no vector yet."""
 
     files: int = 0
-    unchanged: int = 0
-    chunks: int = 0
-    added: int = 0
     updated: int = 0
-    removed: int = 0
     waiting: int = 0
-    gone: list[str] = msgspec.field(default_factory=list)
-    skipped: list[Skipped] = msgspec.field(default_factory=list)
     guessed: list[Text] = msgspec.field(default_factory=list)
 
 
@@ -199,40 +183,73 @@ class Indexing(msgspec.Struct, frozen=True):
     prune: bool = False
 
 
-def index(
-    memories: Memories,
-    files: Sequence[Path],
-    roots: Sequence[Path],
-    how: Indexing,
-    unreadable: Sequence[Path] = (),
-    on_file: Callable[[Indexed], None] = lambda done: None,
-) -> Indexed:
-    """Synchronize the memories of `files` with their contents; unchanged files change nothing.
+class MemorySync(FolderSync[Indexed]):
+    """Files as memories of a scope; unchanged files change nothing.
 
-    New chunks are stored before old ones go, so a break leaves every text findable and the next run goes on from there.
-    Files under `roots` that were indexed before and are not among `files` are reported as gone, and their chunks are
-    deleted only when `how.prune` says so; what is at or below `unreadable` is not gone. `on_file` is called after each
-    file.
+    New chunks are stored before old ones go, so a break leaves every text findable.
     """
-    done = Indexed()
-    ledger = Ledger(stored(memories, how))
-    pending: list[Chunk] = []
-    for path in files:
-        pending += _see(path, ledger, how, done)
-        while len(pending) >= BATCH:
-            _store(memories, ledger, how, done, pending[:BATCH])
-            del pending[:BATCH]
-            on_file(done)
-        on_file(done)
-    if pending:
-        _store(memories, ledger, how, done, pending)
-        on_file(done)
-    done.gone = ledger.gone(
-        roots, [*unreadable, *(skipped.path for skipped in done.skipped if skipped.unreadable)]
-    )
-    for id_, wanted in list(ledger.settled(done.gone if how.prune else [])):
-        _settle(memories, id_, wanted, done)
-    return done
+
+    skipped_stay = False
+
+    def __init__(self, memories: Memories, how: Indexing) -> None:
+        super().__init__(Indexed(), how.prune)
+        self._memories = memories
+        self._how = how
+        self._ledger = Ledger(())
+        self._pending: list[Chunk] = []
+
+    def _begin(self) -> None:
+        self._ledger = Ledger(stored(self._memories, self._how))
+        self.stored, self.seen = self._ledger.files, self._ledger.read
+
+    def _take(self, path: Path) -> None:
+        self._pending += self._see(path)
+        while len(self._pending) >= BATCH:
+            self._store(self._pending[:BATCH])
+            del self._pending[:BATCH]
+        self._on_progress(self.done)
+
+    def _see(self, path: Path) -> list[Chunk]:
+        name, how, done = str(path), self._how, self.done
+        text = (
+            read(path, how.max_bytes) if name == encodable(name) else Skipped(path, "its name is not UTF-8")
+        )
+        if isinstance(text, Skipped):
+            done.skipped.append(text)
+            return []
+        chunks = list(chunks_of(text, name, how.size, how.overlap))
+        done.files += 1
+        done.chunks += len(chunks)
+        done.unchanged += self._ledger.unchanged(name, chunks)
+        if not chunks:
+            done.skipped.append(Skipped(path, "empty"))
+        if text.guessed:
+            done.guessed.append(text)
+        return self._ledger.see(name, chunks)
+
+    def _store(self, chunks: Sequence[Chunk]) -> None:
+        outcomes = self._memories.add_many([_new(chunk, self._how) for chunk in chunks])
+        for chunk, outcome in zip(chunks, outcomes, strict=True):
+            self.done.added += outcome.created
+            self.done.waiting += not outcome.embedded
+            if outcome.created:
+                text = self._ledger.texts[chunk.key]
+                text.id, text.metadata = outcome.memory.id, dict(chunk.place)
+        self._on_progress(self.done)
+
+    def _finish(self) -> None:
+        if self._pending:
+            self._store(self._pending)
+
+    def _settle(self, gone: Iterable[str]) -> None:
+        for id_, wanted in list(self._ledger.settled(gone)):
+            with suppress(NotFound):  # deleted meanwhile, which is the aim or leaves nothing to update
+                if wanted is None:
+                    self._memories.delete(id_)
+                    self.done.removed += 1
+                else:
+                    self._memories.update(id_, metadata=wanted, source=source(wanted["path"]))
+                    self.done.updated += 1
 
 
 def stored(memories: Memories, how: Indexing) -> Iterator[Memory]:
@@ -255,32 +272,6 @@ def stored(memories: Memories, how: Indexing) -> Iterator[Memory]:
         after = page.last_id
 
 
-def _see(path: Path, ledger: Ledger, how: Indexing, done: Indexed) -> list[Chunk]:
-    name = str(path)
-    text = read(path, how.max_bytes) if name == encodable(name) else Skipped(path, "its name is not UTF-8")
-    if isinstance(text, Skipped):
-        done.skipped.append(text)
-        return []
-    chunks = list(chunks_of(text, name, how.size, how.overlap))
-    done.files += 1
-    done.chunks += len(chunks)
-    done.unchanged += ledger.unchanged(name, chunks)
-    if not chunks:
-        done.skipped.append(Skipped(path, "empty"))
-    if text.guessed:
-        done.guessed.append(text)
-    return ledger.see(name, chunks)
-
-
-def _store(memories: Memories, ledger: Ledger, how: Indexing, done: Indexed, some: Sequence[Chunk]) -> None:
-    for chunk, outcome in zip(some, memories.add_many([_new(chunk, how) for chunk in some]), strict=True):
-        done.added += outcome.created
-        done.waiting += not outcome.embedded
-        if outcome.created:
-            text = ledger.texts[chunk.key]
-            text.id, text.metadata = outcome.memory.id, dict(chunk.place)
-
-
 def _new(chunk: Chunk, how: Indexing) -> dict[str, Any]:
     return {
         "content": chunk.content,
@@ -290,13 +281,3 @@ def _new(chunk: Chunk, how: Indexing) -> dict[str, Any]:
         "metadata": chunk.place,
         **{name: value for name, value in how.ids.items() if value is not None},
     }
-
-
-def _settle(memories: Memories, id_: str, wanted: dict[str, Any] | None, done: Indexed) -> None:
-    with suppress(NotFound):  # deleted meanwhile, which is the aim or leaves nothing to update
-        if wanted is None:
-            memories.delete(id_)
-            done.removed += 1
-        else:
-            memories.update(id_, metadata=wanted, source=source(wanted["path"]))
-            done.updated += 1

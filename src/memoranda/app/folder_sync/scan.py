@@ -113,22 +113,39 @@ def git_ignored(root: Path) -> set[Path]:
     return {root / name.rstrip("/") for name in names if name}
 
 
+def sized(path: Path, max_bytes: int | None = None) -> int | Skipped:
+    """Return the bytes of a file; why it is left out if it is an SQLite database in use, no regular file, larger than
+    `max_bytes`, or cannot be read."""
+    if is_live_database(path):
+        return Skipped(path, LIVE)
+    try:
+        status = path.stat()
+    except OSError as exc:
+        return unreadable(path, exc)
+    if not stat.S_ISREG(status.st_mode):
+        return Skipped(path, "not a regular file")
+    if max_bytes is not None and status.st_size > max_bytes:
+        return Skipped(path, f"larger than {max_bytes} bytes")
+    return status.st_size
+
+
+def unreadable(path: Path, exc: OSError) -> Skipped:
+    """Return a file that is left out because it cannot be read."""
+    return Skipped(path, f"cannot be read: {(exc.strerror or str(exc)).lower()}", unreadable=True)
+
+
 def read(path: Path, max_bytes: int = MAX_BYTES) -> Text | Skipped:
     """Return the text of a file: decoded by its byte order mark, else as UTF-8, else by a guess.
 
     Offsets into the text count characters after decoding; line ends stay as they are.
     """
-    if is_live_database(path):
-        return Skipped(path, LIVE)
+    size = sized(path, max_bytes)
+    if isinstance(size, Skipped):
+        return size
     try:
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode):
-            return Skipped(path, "not a regular file")
-        if status.st_size > max_bytes:
-            return Skipped(path, f"larger than {max_bytes} bytes")
         data = path.read_bytes()
     except OSError as exc:
-        return Skipped(path, f"cannot be read: {(exc.strerror or str(exc)).lower()}", unreadable=True)
+        return unreadable(path, exc)
     if path.suffix.lower() in DOCUMENTS or data.startswith(b"%PDF-"):
         return Skipped(path, f"{path.suffix.lower() or 'pdf'} is no plain text; index it into a store")
     return _text(path, data)
