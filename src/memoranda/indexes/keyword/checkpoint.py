@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import zlib
 from pathlib import Path
 
 import msgspec
 from msgspec.structs import asdict
+
+from memoranda.storage.durable import sync_folder, write_file
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
@@ -32,19 +33,5 @@ def read_checkpoint(path: Path) -> Checkpoint | None:
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     """Replace the file atomically: after a crash it has the old checkpoint or the new one."""
     body = json.dumps(asdict(checkpoint)).encode()
-    beside = path.with_suffix(".new")
-    with beside.open("wb") as file:
-        file.write(b"%08x\n" % zlib.crc32(body) + body)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
+    write_file(path, [b"%08x\n" % zlib.crc32(body), body])
     sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make renames and removals inside the folder durable."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

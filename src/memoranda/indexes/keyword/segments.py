@@ -25,7 +25,7 @@ from tantivy import (
 )
 
 from memoranda.errors import IndexUnavailable
-from memoranda.indexes.keyword.checkpoint import Checkpoint, read_checkpoint, sync_folder, write_checkpoint
+from memoranda.indexes.keyword.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from memoranda.indexes.keyword.files import (
     alive,
     check_unlocked,
@@ -36,6 +36,7 @@ from memoranda.indexes.keyword.files import (
 from memoranda.indexes.keyword.owned import owned
 from memoranda.indexes.keyword.tail import Key, TailDoc
 from memoranda.storage.attributes import indexed
+from memoranda.storage.durable import sync_folder
 from memoranda.text.analysis import STAMP
 from memoranda.text.terms import encodable
 

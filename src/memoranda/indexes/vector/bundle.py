@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Buffer = bytes | memoryview
+from memoranda.storage.durable import Buffer
 
 SPAN = 4096
 SPANS = 1024
@@ -22,22 +21,8 @@ class Damaged(ValueError):
     """A file of the cache is missing, truncated, changed, or of another format."""
 
 
-def write_file(path: Path, chunks: Iterable[Buffer]) -> list[Any]:
-    """Write the chunks to `path`, durable on return; [name, size, crc32] as `read_file` wants them."""
-    size = crc = 0
-    partial = path.with_name(f"{path.name}.tmp")
-    with partial.open("wb") as file:
-        for chunk in chunks:
-            size += file.write(chunk)
-            crc = zlib.crc32(chunk, crc)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
-    return [path.name, size, crc]
-
-
 def read_file(folder: Path, name: str, size: int, crc: int) -> bytes:
-    """Return the bytes that `write_file` wrote.
+    """Return the bytes that `durable.write_file` wrote.
 
     Raises:
         Damaged: the bytes have changed.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,13 +18,14 @@ import msgspec
 import numpy as np
 
 from memoranda.indexes.vector.blocks import Blocks, Sealed
-from memoranda.indexes.vector.bundle import Damaged, pack, read_file, sampled_crc, unpack, write_file
+from memoranda.indexes.vector.bundle import Damaged, pack, read_file, sampled_crc, unpack
 from memoranda.indexes.vector.columns import Columns
 from memoranda.indexes.vector.floats import FileFloats, Floats, RamFloats
 from memoranda.indexes.vector.growing import Growing
 from memoranda.indexes.vector.partition import Partition, View
 from memoranda.indexes.vector.quantised import Engine
 from memoranda.indexes.vector.seqs import SeqColumn
+from memoranda.storage.durable import sync_folder, write_file
 
 VERSION = 1
 MANIFEST = "manifest.json"
@@ -180,12 +180,3 @@ class Cache:
         for path in self.folder.iterdir():
             if path.name not in keep and path.name.startswith(("p", MANIFEST)):
                 path.unlink(missing_ok=True)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make renames in the folder durable."""
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

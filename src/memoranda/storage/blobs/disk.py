@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -11,6 +10,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from memoranda.errors import InvalidInput, NotFound, StorageError
+from memoranda.storage.durable import sync_folder
 
 SETTING = "files.url"
 PART = ".part"
@@ -84,12 +84,3 @@ def make_folder(folder: Path) -> None:
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
         sync_folder(folder.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -22,10 +22,10 @@ from memoranda.storage.blobs.disk import (
     folder_names,
     listed,
     make_folder,
-    sync_folder,
     tenant_folders,
 )
 from memoranda.storage.data_lock import MARK
+from memoranda.storage.durable import sync_folder
 from memoranda.storage.sql.base import Database
 
 QUARANTINE = ".quarantine"
