@@ -43,6 +43,7 @@ COMMANDS = {
     "list": ("memoranda.cli.memories:list_", "List memories, newest first."),
     "update": ("memoranda.cli.memories:update", "Change fields of a memory; the rest stays."),
     "delete": ("memoranda.cli.memories:delete", "Delete memories by id."),
+    "memories": ("memoranda.cli.memories:memories", "List memories; show and delete one."),
     "forget": (
         "memoranda.cli.forget:forget",
         "Erase for good what ids, a scope, a text or other conditions name.",
@@ -151,8 +152,8 @@ COMMANDS = {
 """The function of each command, and its line in the list of commands. A module is imported when its command is called,
 so that neither the list nor another command waits for its imports."""
 GROUPS = (
-    "facts", "sessions", "agents", "responses", "conversations", "memory-stores", "files", "stores", "backfill",
-    "jobs",
+    "memories", "facts", "sessions", "agents", "responses", "conversations", "memory-stores", "files", "stores",
+    "backfill", "jobs",
 )  # fmt: skip
 """The commands that have commands of their own."""
 FAILED, WRONG = 1, 2

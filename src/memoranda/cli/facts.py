@@ -7,12 +7,15 @@ from typing import Annotated
 
 import typer
 
+from memoranda.cli.derived import add_commands
 from memoranda.cli.groups import group
 from memoranda.cli.invocation import Invocation, common_options, selection_options
 from memoranda.cli.options import After, AnyScope, AsOf, Limit, Order, ScopeId, selection_of
 from memoranda.cli.output import beginning, memory_line, plain, rows, say
-from memoranda.facts.history import FactVersion
-from memoranda.types import SelectionFields
+from memoranda.facts.history import FactVersion, Undone
+from memoranda.facts.maintenance import Swept
+from memoranda.facts.operations import OPERATIONS
+from memoranda.types import Memory, SelectionFields
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The fact.")]
 
@@ -129,29 +132,18 @@ def _version_lines(version: FactVersion) -> Iterator[str]:
         yield plain(f"    {change.at:%Y-%m-%d %H:%M} {change.what}{others}{why}")
 
 
-@app.command("confirm")
-@common_options()
-def confirm(invocation: Invocation, id_: Id) -> None:
-    """Confirm a fact: its confidence becomes 1."""
-    fact = invocation.product.facts.confirm(id_)
-    invocation.show(fact, f"confirmed  {memory_line(fact)}")
+def _undone(result: Undone) -> str:
+    if result.undone is None:
+        return "there is nothing to take back"
+    return f"{result.undone} is taken back; these hold again: {', '.join(result.restored) or 'none'}"
 
 
-@app.command("undo")
-@common_options()
-def undo(invocation: Invocation, id_: Id) -> None:
-    """Take back the last change among the versions of a fact."""
-    result = invocation.product.facts.undo(id_)
-    text = "there is nothing to take back"
-    if result.undone is not None:
-        text = f"{result.undone} is taken back; these hold again: {', '.join(result.restored) or 'none'}"
-    invocation.show(result, text)
+def _swept(archived: Swept) -> str:
+    return "\n".join(rows({"unused": archived.unused, "over the limit": archived.over}))
 
 
-@app.command("sweep")
-@common_options()
-def sweep(invocation: Invocation) -> None:
-    """Archive facts that were not used for too long, and the least valuable of too many."""
-    archived = invocation.product.facts.sweep()
-    counts = {"unused": archived.unused, "over the limit": archived.over}
-    invocation.show(archived, "\n".join(rows(counts)))
+def _confirmed(fact: Memory) -> str:
+    return f"confirmed  {memory_line(fact)}"
+
+
+add_commands(app, "facts", OPERATIONS, {"confirm": _confirmed, "undo": _undone, "sweep": _swept})

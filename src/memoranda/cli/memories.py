@@ -1,4 +1,4 @@
-"""`memoranda get`, `list`, `facets`, `update`, `delete`, `duplicates`."""
+"""`memoranda get`, `list`, `facets`, `update`, `delete`, `duplicates`, `memories`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from memoranda.cli.derived import add_commands
+from memoranda.cli.groups import group
 from memoranda.cli.invocation import Invocation, common_options, selection_options
 from memoranda.cli.options import After, AnyScope, Kinds, Limit, Order, ScopeId, moment, pairs, selection_of
 from memoranda.cli.output import beginning, emit, memory_line, memory_text, say
 from memoranda.cli.progress import bar
 from memoranda.errors import InvalidInput, NotFound
+from memoranda.memories.operations import OPERATIONS
 from memoranda.memories.overviews import FacetValue, NearDuplicate
 from memoranda.types import ChangeFields, Kind, Memory, SelectionFields
 
@@ -183,3 +186,17 @@ def duplicates(
         say("no near-duplicates")
     elif more:
         say(f"the {compared:,} newest memories were compared; a greater --limit shows more pairs")
+
+
+memories = group()
+
+
+@memories.callback()
+@common_options()
+def _memories(invocation: Invocation, context: typer.Context) -> None:
+    """List memories; show and delete one."""
+    if context.invoked_subcommand is None:
+        invocation.show_page(invocation.memories.list(), memory_line, "no memories")
+
+
+add_commands(memories, "memories", OPERATIONS, {"get": memory_text})

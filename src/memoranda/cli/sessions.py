@@ -8,14 +8,15 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
+from memoranda.cli.derived import add_commands
 from memoranda.cli.groups import group
 from memoranda.cli.invocation import Invocation, common_options
 from memoranda.cli.options import After, Limit, Order, Since, Until, moment, text_of
 from memoranda.cli.output import beginning, plain, set_fields_text
+from memoranda.sessions.operations import OPERATIONS
 from memoranda.sessions.values import Message, NewMessage, Session
 
 Id = Annotated[str, typer.Argument(metavar="SESSION", help="The session.")]
-MessageId = Annotated[str, typer.Argument(metavar="MESSAGE", help="The message.")]
 TEXTS = ("summary", "topics", "decisions", "open_questions", "action_items")
 """Parts of a summary, each shown below its heading."""
 
@@ -67,14 +68,6 @@ def _list(invocation: Invocation, fields: dict[str, Any]) -> None:
     invocation.show_page(page, _session_line, "no sessions; memoranda sessions add begins one")
 
 
-@app.command("show")
-@common_options()
-def show(invocation: Invocation, id_: Id) -> None:
-    """Show a session, with its summary."""
-    session = invocation.product.sessions.get(id_)
-    invocation.show(session, _session_text(session))
-
-
 @app.command("messages")
 @common_options()
 def messages(
@@ -120,51 +113,6 @@ def add(
     )
 
 
-@app.command("summarize")
-@common_options()
-def summarize(invocation: Invocation, id_: Id) -> None:
-    """Make the summary of a session now."""
-    session = invocation.product.sessions.summarize(id_)
-    invocation.show(session, _session_text(session))
-
-
-@app.command("close")
-@common_options()
-def close(invocation: Invocation, id_: Id) -> None:
-    """Close a session; its summary and facts are made soon."""
-    session = invocation.product.sessions.close(id_)
-    invocation.show(session, _session_line(session))
-
-
-@app.command("delete")
-@common_options()
-def delete(invocation: Invocation, id_: Id) -> None:
-    """Delete a session: its messages, their memories, its summary, and the facts from it."""
-    invocation.product.sessions.delete(id_)
-    invocation.show({"id": id_, "deleted": True}, f"{plain(id_)}  deleted")
-
-
-@app.command("update-message")
-@common_options()
-def update_message(
-    invocation: Invocation,
-    id_: Id,
-    message: MessageId,
-    text: Annotated[str, typer.Argument(help="Its new text.")],
-) -> None:
-    """Give a message another text; its memory, summary and facts follow."""
-    updated = invocation.product.sessions.update_message(id_, message, text)
-    invocation.show(updated, _message_line(updated))
-
-
-@app.command("delete-message")
-@common_options()
-def delete_message(invocation: Invocation, id_: Id, message: MessageId) -> None:
-    """Delete a message, with what was made of it."""
-    invocation.product.sessions.delete_message(id_, message)
-    invocation.show({"id": message, "deleted": True}, f"{plain(message)}  deleted")
-
-
 def _session_text(session: Session) -> str:
     return "\n".join([set_fields_text(session, leave_out=TEXTS), *_summary_lines(session)])
 
@@ -187,3 +135,16 @@ def _session_line(session: Session) -> str:
 def _message_line(message: Message) -> str:
     speaker = message.speaker or message.role
     return plain(f"{message.id}  {message.occurred_at:%Y-%m-%d %H:%M}  {speaker}: {message.content}")
+
+
+add_commands(
+    app,
+    "sessions",
+    OPERATIONS,
+    {
+        "get": _session_text,
+        "summarize": _session_text,
+        "close": _session_line,
+        "update_message": _message_line,
+    },
+)

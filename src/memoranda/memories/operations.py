@@ -44,10 +44,10 @@ OPERATIONS = (
     Operation(
         Memories.projection, "POST", f"{AT}/projection", "read", SelectionBody, long=True, compresses=True
     ),
-    Operation(Memories.get, "GET", f"{AT}/{{id}}", "read"),
+    Operation(Memories.get, "GET", f"{AT}/{{id}}", "read", command="show"),
     Operation(Memories.update, "PATCH", f"{AT}/{{id}}", "write", Change),
     Operation(Memories.update, "POST", f"{AT}/{{id}}", "write", Change),
-    Operation(Memories.delete, "DELETE", f"{AT}/{{id}}", "write", shows=DeletedMemory),
+    Operation(Memories.delete, "DELETE", f"{AT}/{{id}}", "write", shows=DeletedMemory, command="delete"),
     Operation(Memories.jobs, "GET", JOBS, "admin", shows=JobList),
     Operation(Memories.job, "GET", f"{JOBS}/{{id}}", "admin"),
     Operation(Memories.cancel, "POST", f"{JOBS}/{{id}}/cancel", "admin"),

@@ -127,14 +127,18 @@ OPERATIONS = (
         long=True,
     ),
     Operation(Sessions.list, "GET", AT, "read", StatusQuery),
-    Operation(Sessions.get, "GET", ONE, "read"),
-    Operation(Sessions.delete, "DELETE", ONE, "write", shows=DeletedSession, long=True),
-    Operation(Sessions.close, "POST", f"{ONE}/close", "write"),
-    Operation(Sessions.summarize, "POST", f"{ONE}/summarize", "write", EmptyBody, long=True),
+    Operation(Sessions.get, "GET", ONE, "read", command="show"),
+    Operation(Sessions.delete, "DELETE", ONE, "write", shows=DeletedSession, long=True, command="delete"),
+    Operation(Sessions.close, "POST", f"{ONE}/close", "write", command="close"),
+    Operation(
+        Sessions.summarize, "POST", f"{ONE}/summarize", "write", EmptyBody, long=True, command="summarize"
+    ),
     Operation(Sessions.save_summary, "POST", f"{ONE}/summary", "write", NewSummary),
     Operation(Sessions.fail_summary, "POST", f"{ONE}/summary/failure", "write"),
     Operation(Sessions.observe, "POST", SAID, "write", SaidBody, ObservedList, local=NOT_OFFERED, long=True),
     Operation(Sessions.messages, "GET", SAID, "read"),
-    Operation(Sessions.update_message, "POST", MESSAGE, "write"),
-    Operation(Sessions.delete_message, "DELETE", MESSAGE, "write", shows=DeletedMessage),
+    Operation(Sessions.update_message, "POST", MESSAGE, "write", command="update-message"),
+    Operation(
+        Sessions.delete_message, "DELETE", MESSAGE, "write", shows=DeletedMessage, command="delete-message"
+    ),
 )

@@ -78,6 +78,7 @@ class Operation(msgspec.Struct, frozen=True):
     key, `service` for an admin key, or a service key that is bound to no user, `operator` for an admin of the default
     tenant. `long` is work that grows with its input, and has no time limit; `compresses` an answer that is compressed
     when it is large. `beside` is the query string beside a body; a field of both is named in one of them.
+    `command` is the name of the command in the group of the feature, if the operation has one.
     """
 
     method: Callable[..., Awaitable[Any]]
@@ -90,6 +91,7 @@ class Operation(msgspec.Struct, frozen=True):
     local: tuple[str, ...] = ()
     long: bool = False
     compresses: bool = False
+    command: str = ""
 
     @property
     def name(self) -> str:
