@@ -135,6 +135,28 @@ export class MemoriesOperations {
   }
 
   /**
+   * Pin a memory, which then neither decays nor is archived by itself.
+   *
+   * @param {string} id
+   * @param {CallOptions} [options]
+   * @returns {Promise<Schemas['Memory']>}
+   */
+  pin(id, options) {
+    return bodyOf(this.http.POST('/v1/memories/{id}/pin', { params: { path: { id } }, ...options }));
+  }
+
+  /**
+   * Unpin a memory.
+   *
+   * @param {string} id
+   * @param {CallOptions} [options]
+   * @returns {Promise<Schemas['Memory']>}
+   */
+  unpin(id, options) {
+    return bodyOf(this.http.POST('/v1/memories/{id}/unpin', { params: { path: { id } }, ...options }));
+  }
+
+  /**
    * Return the latest jobs of this tenant, newest first; `limit` is 1..1000.
    *
    * @param {import('./types.js').QueryOf<'/v1/jobs'>} [query]

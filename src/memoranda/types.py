@@ -287,6 +287,8 @@ class Memory(msgspec.Struct, kw_only=True, tag_field="object", tag="memory"):
     """What a tool that wrote it had read before: ids of files, `user:X`, `tool:X`."""
     confirmed_at: datetime | None = None
     """When a person confirmed it, of a fact."""
+    pinned: bool = False
+    """A pinned memory neither decays nor is archived by itself."""
     occurred_at: datetime
     created_at: datetime
     updated_at: datetime

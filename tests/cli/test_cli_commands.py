@@ -33,6 +33,16 @@ def test_add_then_search(run: Any) -> None:
     assert 0 <= found["results"][0]["score"] <= 1
 
 
+def test_a_memory_is_shown_pinned_and_deleted(run: Any) -> None:
+    id_ = run.json("add", "The spare key is under the blue pot.")["memory"]["id"]
+    assert run.json("memories", "pin", id_)["pinned"]
+    assert "pinned" in run("memories", "show", id_).stdout
+    assert [one["id"] for one in run.json("memories")["data"]] == [id_]
+    assert not run.json("memories", "unpin", id_)["pinned"]
+    assert run("memories", "delete", id_).stdout == f"{id_}  deleted\n"
+    assert run("memories", "show", id_).exit_code == 1
+
+
 def test_a_command_waits_for_the_words_that_are_filled_in_the_background(
     run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -121,6 +121,8 @@ CASES: dict[str, Case] = {
     "GET /v1/memories/{id}/history": none,
     "POST /v1/memories/{id}/confirm": none,
     "POST /v1/memories/{id}/undo": none,
+    "POST /v1/memories/{id}/pin": none,
+    "POST /v1/memories/{id}/unpin": none,
     "GET /v1/memories/{id}": none,
     "PATCH /v1/memories/{id}": lambda id_: [Ask({"content": "changed thing"}), Ask({"archived": True})],
     "POST /v1/memories/{id}": lambda id_: [Ask({"metadata": {"x": 1}})],

@@ -27,6 +27,9 @@ async def story(product: Features) -> list[Any]:
         ["The kettle is red", {"content": "Tea at four", "tags": ["tea"]}]
     )
     told += [one.created for one in added]
+    told += [(await product.memories.pin(added[0].memory.id)).pinned]
+    told += [one.content for one in (await product.memories.list(pinned=True)).data]
+    told += [(await product.memories.unpin(added[0].memory.id)).pinned]
     told += [hit.memory.content for hit in (await product.memories.search("kettle", limit=1)).results]
     told += [line.count(b"Tea at four") async for line in product.memories.export()]
     observed = await product.observe("Where is the kettle?", session_id="kitchen")

@@ -14,7 +14,7 @@ from typing_extensions import Unpack
 from memoranda.clock import micros, now_micros
 from memoranda.concurrency.threads import until_cancelled
 from memoranda.errors import DamagedData, Forbidden, InvalidInput, NotFound
-from memoranda.filters import EVERYTHING, Filter, all_of
+from memoranda.filters import EVERYTHING, Compare, Filter, all_of
 from memoranda.memories import duplicates, export_files, facets, projection, reindexing, transfer
 from memoranda.memories.overviews import MOST_POINTS, Facets, NearDuplicatePage, Projection
 from memoranda.memories.pages import Place, read_page
@@ -28,7 +28,7 @@ from memoranda.store.forget_preview import Preview
 from memoranda.store.forgetting import Aim, Erasure, aim_of
 from memoranda.store.paging import check_limit, check_page, leave_place
 from memoranda.store.retries import RELEASE_JOB
-from memoranda.store.rows import home_of, to_memory
+from memoranda.store.rows import PINNED, home_of, pinned_row, to_memory
 from memoranda.store.transaction import Writing
 from memoranda.store.validation import Draft, check_texts
 from memoranda.text.instructions import is_standing
@@ -172,6 +172,26 @@ class Memories:
         await self._core.jobs.finish(self.subject.tenant_id, RELEASE_JOB)
         return to_memory(updated)
 
+    async def pin(self, id: str) -> Memory:
+        """Pin a memory, which then neither decays nor is archived by itself. Return it.
+
+        Raises:
+            NotFound: no such memory for this subject.
+        """
+        return await self._pin(id, True)
+
+    async def unpin(self, id: str) -> Memory:
+        """Unpin a memory. Return it. Errors as `pin`."""
+        return await self._pin(id, False)
+
+    async def _pin(self, id: str, pin: bool) -> Memory:
+        must_write(self.subject)
+        seq, tenant = (await self._core.visible_row(self.subject, id)).seq, self.subject.tenant_id
+        rows = await self._core.transact(tenant, lambda w: w.mark([seq], lambda row: pinned_row(row, pin)))
+        if not rows:
+            raise NotFound(f"no memory {id!r}")
+        return to_memory(rows[0])
+
     async def delete(self, id: str) -> None:
         """Delete one memory with its vectors.
 
@@ -255,9 +275,11 @@ class Memories:
         after: str | None = None,
         before: str | None = None,
         order: Order = "desc",
+        pinned: bool | None = None,
         **fields: Unpack[SelectionFields],
     ) -> Page:
-        """Return one page of memories in the order they were stored, newest first unless `order` is `asc`.
+        """Return one page of memories in the order they were stored, newest first unless `order` is `asc`; with
+        `pinned` those that are pinned, or with False those that are not.
 
         `after` and `before` are ids of memories: the page begins beyond the one, or ends at the other. Memories
         stored meanwhile neither repeat nor hide any.
@@ -268,7 +290,11 @@ class Memories:
         check_page(limit, order, MAX_PAGE)
         if after is not None and before is not None:
             raise InvalidInput("before", "goes without `after`: a page is read in one direction")
-        where = self._where(convert(fields, Selection, beside=("limit", "after", "before", "order")))
+        where = self._where(
+            convert(fields, Selection, beside=("limit", "after", "before", "order", "pinned"))
+        )
+        if pinned is not None:
+            where = all_of(where, Compare(PINNED, "eq", pinned or None))
         place = Place(limit, after, before, order == "desc")
         read, subject = self._core.store.db.read, self.subject
         return await self._core.threads.run(

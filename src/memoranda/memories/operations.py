@@ -48,6 +48,8 @@ OPERATIONS = (
     Operation(Memories.update, "PATCH", f"{AT}/{{id}}", "write", Change),
     Operation(Memories.update, "POST", f"{AT}/{{id}}", "write", Change),
     Operation(Memories.delete, "DELETE", f"{AT}/{{id}}", "write", shows=DeletedMemory, command="delete"),
+    Operation(Memories.pin, "POST", f"{AT}/{{id}}/pin", "write", command="pin"),
+    Operation(Memories.unpin, "POST", f"{AT}/{{id}}/unpin", "write", command="unpin"),
     Operation(Memories.jobs, "GET", JOBS, "admin", shows=JobList),
     Operation(Memories.job, "GET", f"{JOBS}/{{id}}", "admin"),
     Operation(Memories.cancel, "POST", f"{JOBS}/{{id}}/cancel", "admin"),

@@ -25,7 +25,7 @@ from memoranda.store.core import Core
 from memoranda.store.ingest import Ingest
 from memoranda.store.listing import scan
 from memoranda.store.origins import BY, CLASSES, ORIGIN, READ, hidden, with_origin
-from memoranda.store.rows import ITEM, Record, fetch, is_same, scope_ids, start_of, to_memory
+from memoranda.store.rows import ITEM, Record, fetch, is_same, pinned_row, scope_ids, start_of, to_memory
 from memoranda.store.store import Store
 from memoranda.store.transaction import known_texts
 from memoranda.store.validation import (
@@ -304,7 +304,8 @@ def _row(line: Line, subject: Subject, bounds: Bounds, place: dict[str, str | No
         updated_at=_time(line, "updated_at", now),
         header=line.header,
     )
-    return Draft(row._replace(dedup_key=_own_key(row)), named=new.named)
+    row = pinned_row(row._replace(dedup_key=_own_key(row)), line.pinned)
+    return Draft(row, named=new.named)
 
 
 def archived_draft(

@@ -13,6 +13,7 @@ from memoranda.clock import ZONE, local, moment
 from memoranda.storage.sql.base import Connection
 from memoranda.store.ids import nameable
 from memoranda.store.origins import BY, CONFIRMED, READ, origin_of
+from memoranda.text.json import compact_json
 from memoranda.types import MAX_ID_CHARS, UNNAMED, Memory
 
 CHUNK = "chunk"
@@ -34,6 +35,9 @@ LEFT = "left_apart"
 RESERVED = frozenset({"changes", "consolidates", "told_until", "undone", "apart", CONTEXT, QUOTES, LEFT})
 """The metadata keys of a fact that say what became of it, see `facts.versions`. Other metadata in their place leaves
 them."""
+
+PINNED = "$pinned"
+"""The metadata key of a pinned memory, which no caller can write."""
 
 TEXT_SEPARATOR = "\x1e"
 """The ASCII record separator, between the texts of an item: each has a vector of its own."""
@@ -190,10 +194,18 @@ def to_memory(row: Record) -> Memory:
         written_by=stamp.get(BY, []),
         read=stamp.get(READ, []),
         confirmed_at=_maybe(stamp.get(CONFIRMED)),
+        pinned=PINNED in stamp,
         occurred_at=said if zone is None else local(said, zone),
         created_at=created,
         updated_at=created if row.updated_at == row.created_at else moment(row.updated_at),
     )
+
+
+def pinned_row(row: Record, pin: bool) -> Record:
+    """Return the row pinned, or not."""
+    metadata = msgspec.json.decode(row.metadata)
+    metadata.pop(PINNED, None)
+    return row._replace(metadata=compact_json(metadata | ({PINNED: True} if pin else {})))
 
 
 def refs_of(row: Record) -> list[str]:

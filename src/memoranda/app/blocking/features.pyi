@@ -655,6 +655,14 @@ class BlockingMemories(Feature):
             InvalidInput: names the field and the fix.
             Conflict: another memory of the scope already has the new text.
         """
+    def pin(self, id: str) -> Memory:
+        """Pin a memory, which then neither decays nor is archived by itself. Return it.
+
+        Raises:
+            NotFound: no such memory for this subject.
+        """
+    def unpin(self, id: str) -> Memory:
+        """Unpin a memory. Return it. Errors as `pin`."""
     def delete(self, id: str) -> None:
         """Delete one memory with its vectors.
 
@@ -693,9 +701,11 @@ class BlockingMemories(Feature):
         after: str | None = None,
         before: str | None = None,
         order: Order = "desc",
+        pinned: bool | None = None,
         **fields: Unpack[SelectionFields],
     ) -> Page:
-        """Return one page of memories in the order they were stored, newest first unless `order` is `asc`.
+        """Return one page of memories in the order they were stored, newest first unless `order` is `asc`; with
+        `pinned` those that are pinned, or with False those that are not.
 
         `after` and `before` are ids of memories: the page begins beyond the one, or ends at the other. Memories
         stored meanwhile neither repeat nor hide any.

@@ -44,22 +44,22 @@ ORDER BY tenant_id, seq LIMIT ?
 -- name: free_job_key (the next job of this kind and key is another one)
 UPDATE jobs SET dedup_key = NULL WHERE tenant_id = ? AND id = ?
 
--- name: idle_facts (live facts not accessed since a time, but no standing instructions)
+-- name: idle_facts (live facts not accessed since a time, but not pinned, and no standing instructions)
 SELECT seq FROM memories
 WHERE tenant_id = ?1 AND kind = 'fact' AND archived_at IS NULL AND superseded_by IS NULL
-    AND NOT (tags LIKE '%"instruction"%' AND metadata LIKE '%"$confirmed":%')
+    AND NOT (tags LIKE '%"instruction"%' AND metadata LIKE '%"$confirmed":%') AND metadata NOT LIKE '%"$pinned":%'
     AND created_at < ?2 AND (last_accessed_at IS NULL OR last_accessed_at < ?2) ORDER BY seq LIMIT ?3
 
--- name: count_live_facts (without standing instructions)
+-- name: count_live_facts (without standing instructions and pinned ones)
 SELECT count(*) FROM memories
 WHERE tenant_id = ?1 AND kind = 'fact' AND archived_at IS NULL AND superseded_by IS NULL
-    AND NOT (tags LIKE '%"instruction"%' AND metadata LIKE '%"$confirmed":%')
+    AND NOT (tags LIKE '%"instruction"%' AND metadata LIKE '%"$confirmed":%') AND metadata NOT LIKE '%"$pinned":%'
     AND (invalid_at IS NULL OR invalid_at > ?2)
 
--- name: live_facts (what each is worth; without standing instructions)
+-- name: live_facts (what each is worth; without standing instructions and pinned ones)
 SELECT seq, confidence, access_count, last_accessed_at, created_at FROM memories
 WHERE tenant_id = ?1 AND kind = 'fact' AND archived_at IS NULL AND superseded_by IS NULL
-    AND NOT (tags LIKE '%"instruction"%' AND metadata LIKE '%"$confirmed":%')
+    AND NOT (tags LIKE '%"instruction"%' AND metadata LIKE '%"$confirmed":%') AND metadata NOT LIKE '%"$pinned":%'
     AND (invalid_at IS NULL OR invalid_at > ?2)
 
 -- name: tenants_with_facts

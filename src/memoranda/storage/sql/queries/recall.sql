@@ -1,7 +1,8 @@
 -- name: candidates (rows of a search as they are scored; a message's neighbours are those stored right before and after
--- it in its session, or where it has none in its channel)
-SELECT m.seq, m.kind, m.session_id, m.channel_id, m.role, m.occurred_at, m.created_at, m.last_accessed_at,
-    m.importance, CASE WHEN m.kind IN ('message', 'session_summary') THEN m.metadata ELSE '{}' END,
+-- it in its session, or where it has none in its channel; a pinned memory is always used just now)
+SELECT m.seq, m.kind, m.session_id, m.channel_id, m.role, m.occurred_at, m.created_at,
+    CASE WHEN m.metadata LIKE '%"$pinned":%' THEN 9223372036854775807 ELSE m.last_accessed_at END, m.importance,
+    CASE WHEN m.kind IN ('message', 'session_summary') THEN m.metadata ELSE '{}' END,
     substr(COALESCE(m.header, '') || m.content, 1, 2000), m.user_id,
     CASE WHEN m.kind <> 'message' THEN NULL
          WHEN m.session_id IS NOT NULL THEN (
