@@ -20,7 +20,10 @@ from memoranda.app.blocking.features import (
     BlockingCosts,
     BlockingFacts,
     BlockingMemories,
+    BlockingMemoryStores,
+    BlockingMemoryVersions,
     BlockingSessions,
+    BlockingStoreMemories,
     BlockingSwitches,
 )
 from memoranda.app.operations import BACKFILLS, COSTS
@@ -33,6 +36,9 @@ from memoranda.knowledge.admin import Admin
 from memoranda.knowledge.admin_operations import OPERATIONS as ADMIN
 from memoranda.memories.memories import Memories
 from memoranda.memories.operations import OPERATIONS as MEMORIES
+from memoranda.memory_stores.operations import MEMORIES as STORE_MEMORIES
+from memoranda.memory_stores.operations import STORES, VERSIONS, ViewQuery
+from memoranda.memory_stores.values import StoreMemoryChange
 from memoranda.responses.agent_operations import OPERATIONS as AGENTS
 from memoranda.server.routes import ROUTES
 from memoranda.sessions.operations import OPERATIONS as SESSIONS
@@ -103,6 +109,17 @@ def test_of_two_paths_of_a_method_the_arguments_choose() -> None:
     assert fitting == ["/v1/admin/switches"]
 
 
+def test_a_body_may_be_one_argument_and_a_path_may_name_the_feature() -> None:
+    update = next(one for one in STORE_MEMORIES if one.name == "update")
+    change = StoreMemoryChange(content="two")
+    sent = update.sent(["m"], {"change": change, "view": "full"}, ["s"])
+    assert (sent.path, sent.body, sent.query) == ("/v1/memory_stores/s/memories/m", change, {"view": "full"})
+    assert update.in_path({"memory_store_id": "s", "store_memory_id": "m"}) == {"id": "m"}
+    assert update.merged(change, ViewQuery(view="full")) == {"change": change, "view": "full"}
+    listed = next(one for one in STORES if one.name == "list")
+    assert listed.sent([], {"since": "2026-01-01"}).query == {"created_at[gte]": "2026-01-01"}
+
+
 def test_keywords_without_a_type_are_refused() -> None:
     with pytest.raises(TypeError, match=r"Kettles\.loose: `reads`"):
         assert Operation(Kettles.loose, "POST", "/v1/kettles", "write").input
@@ -155,6 +172,9 @@ FEATURES = [
     *((one, BlockingCosts) for one in COSTS),
     *((one, BlockingAdmin) for one in ADMIN),
     *((one, BlockingSwitches) for one in SWITCHES),
+    *((one, BlockingMemoryStores) for one in STORES),
+    *((one, BlockingStoreMemories) for one in STORE_MEMORIES),
+    *((one, BlockingMemoryVersions) for one in VERSIONS),
 ]
 
 

@@ -26,6 +26,7 @@ from memoranda.facts.operations import OPERATIONS as FACTS
 from memoranda.knowledge import Knowledge
 from memoranda.memories.memories import Memories
 from memoranda.memories.operations import OPERATIONS as MEMORIES
+from memoranda.memory_stores.operations import STORES
 from memoranda.memory_stores.stores import MemoryStores
 from memoranda.responses.agent_operations import OPERATIONS as AGENTS
 from memoranda.responses.conversations import Conversations
@@ -48,7 +49,7 @@ REMOTE: Mapping[type, Any] = MappingProxyType(
         Facts: offered(Facts, FACTS),
         Knowledge: RemoteKnowledge,
         Memories: offered(Memories, MEMORIES, RemoteMemories),
-        MemoryStores: offered(MemoryStores, written=RemoteMemoryStores),
+        MemoryStores: offered(MemoryStores, STORES, RemoteMemoryStores),
         Responses: offered(Responses, written=RemoteResponses),
         Sessions: offered(Sessions, SESSIONS),
         Switches: offered(Switches, SWITCHES),

@@ -14,11 +14,13 @@ from memoranda.store.operations import Operation
 
 
 class Remote:
-    """A feature at the server of the connections. A class that derives from this and from a feature has the methods
-    that are no operations, and `offered` adds the others."""
+    """A feature at the server of the connections; `of` are the parameters of paths that make it, such as the id of a
+    store. A class that derives from this and from a feature has the methods that are no operations, and `offered` adds
+    the others."""
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: Wire, *of: str) -> None:
         self._wire = wire
+        self._of = of
 
 
 def offered(feature: type, operations: Sequence[Operation] = (), written: type[Remote] = Remote) -> Any:
@@ -40,7 +42,7 @@ def _request(method: Callable[..., Any], operations: Sequence[Operation]) -> Cal
     @wraps(method)
     async def call(self: Remote, /, *args: Any, **named: Any) -> Any:
         operation = next(one for one in operations if one is operations[-1] or one.fits(args, named))
-        sent = operation.sent(args, named)
+        sent = operation.sent(args, named, self._of)
         query = None if sent.query is None else query_of(sent.query)
         body = await self._wire.call(operation.verb, sent.path, body=sent.body, query=query)
         answer = msgspec.json.decode(body, type=operation.answer)

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from memoranda.app.workspace import Workspace
-from memoranda.server.route import Call, Route
+from memoranda.server.route import OWN, Api, Call, Route
 from memoranda.store.operations import Operation
 
 Observed = Callable[[Call[Any, Any], Awaitable[Any]], Awaitable[Any]]
@@ -24,22 +24,26 @@ def routes(
     feature: str,
     operations: Sequence[Operation],
     observed: Mapping[Callable[..., Any], Observed] = NONE,
+    api: Api = OWN,
 ) -> tuple[Route, ...]:
     """Return a route for each operation of a feature, which is an attribute of the workspace, or of one of its
     features, as in `knowledge.admin`."""
     return tuple(
-        _route(attrgetter(feature), operation, observed.get(operation.method, _unobserved))
+        _route(attrgetter(feature), operation, observed.get(operation.method, _unobserved), api)
         for operation in operations
     )
 
 
-def _route(of: Callable[[Workspace], Any], operation: Operation, observed: Observed) -> Route:
+def _route(of: Callable[[Workspace], Any], operation: Operation, observed: Observed, api: Api) -> Route:
     async def answer(call: Call[Any, Any]) -> Any:
         given = {
             **operation.in_path(call.parameters),
             **operation.merged(call.body, call.query),
         }
-        result = await observed(call, operation.method(of(call.workspace), **given))
+        feature = of(call.workspace)
+        if operation.of:
+            feature = feature(*(call.parameters[name] for name in operation.of))
+        result = await observed(call, operation.method(feature, **given))
         return result if operation.shows is None else operation.shows.of(result, given)
 
     return Route(
@@ -53,4 +57,5 @@ def _route(of: Callable[[Workspace], Any], operation: Operation, observed: Obser
         operation.input if operation.in_query else operation.beside,
         long=operation.long,
         compresses=operation.compresses,
+        api=api,
     )

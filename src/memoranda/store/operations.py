@@ -78,7 +78,8 @@ class Operation(msgspec.Struct, frozen=True):
     key, `service` for an admin key, or a service key that is bound to no user, `operator` for an admin of the default
     tenant. `long` is work that grows with its input, and has no time limit; `compresses` an answer that is compressed
     when it is large. `beside` is the query string beside a body; a field of both is named in one of them.
-    `command` is the name of the command in the group of the feature, if the operation has one.
+    `command` is the name of the command in the group of the feature, if the operation has one. `whole` is the parameter
+    that a body is as a whole; `of` are parameters of the path that make the feature, as the id of a store does.
     """
 
     method: Callable[..., Awaitable[Any]]
@@ -92,6 +93,8 @@ class Operation(msgspec.Struct, frozen=True):
     long: bool = False
     compresses: bool = False
     command: str = ""
+    whole: str = ""
+    of: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -107,14 +110,14 @@ class Operation(msgspec.Struct, frozen=True):
     @property
     def parameters(self) -> tuple[str, ...]:
         """The names of the path's parameters, as the method has them."""
-        return tuple(self._own(name) for name in PARAMETER.findall(self.path))
+        return tuple(self._own(name) for name in PARAMETER.findall(self.path) if name not in self.of)
 
     def _own(self, name: str) -> str:
         return name if name in _signature(self.method).parameters else "id"
 
     def in_path(self, values: Mapping[str, str]) -> dict[str, str]:
         """Return the arguments in the parameters of a path."""
-        return {self._own(name): value for name, value in values.items()}
+        return {self._own(name): value for name, value in values.items() if name not in self.of}
 
     @property
     def answer(self) -> Any:
@@ -142,15 +145,15 @@ class Operation(msgspec.Struct, frozen=True):
         Raises:
             InvalidInput: they give two values of one.
         """
-        merged = arguments(read)
+        merged = {self.whole: read} if self.whole else arguments(read)
         for name, value in arguments(beside).items():
             if merged.setdefault(name, value) != value:
                 says = f"is {merged[name]!r} in the body and {value!r} in the query; name one"
                 raise InvalidInput(name, says)
         return merged
 
-    def sent(self, args: Sequence[Any], named: Mapping[str, Any]) -> Sent:
-        """Return the request for a call of the method.
+    def sent(self, args: Sequence[Any], named: Mapping[str, Any], of: Sequence[str] = ()) -> Sent:
+        """Return the request for a call of the method; `of` are the values of the parameters that make the feature.
 
         Raises:
             TypeError: the arguments are not those of the method.
@@ -163,26 +166,37 @@ class Operation(msgspec.Struct, frozen=True):
         for name, value in list(bound.items())[1:]:
             given |= value if name in keywords else {name: value}
         values = {name: value for name, value in given.items() if value is not msgspec.UNSET}
-        path = PARAMETER.sub(lambda match: segment(str(values.pop(self._own(match[1])))), self.path)
-        if self.input is None:
-            return Sent(path, None, None, given)
-        sent = self._sent(values)
-        return Sent(path, None, sent, given) if self.in_query else Sent(path, sent, None, given)
+        made = dict(zip(self.of, of, strict=True))
+        path = PARAMETER.sub(
+            lambda match: segment(str(made.get(match[1]) or values.pop(self._own(match[1])))), self.path
+        )
+        body = values.pop(self.whole) if self.whole else None
+        query = self.input if self.in_query else self.beside
+        if self.whole or self.in_query:
+            return Sent(
+                path, body, None if query is None else encoded(query, self._sent(query, values)), given
+            )
+        return Sent(path, None if self.input is None else self._sent(self.input, values), None, given)
 
-    def _sent(self, values: dict[str, Any]) -> Any:
+    def _sent(self, read: type[msgspec.Struct], values: dict[str, Any]) -> Any:
         """Return the value that is a whole body, or else the values, which the type of the input may complete."""
-        assert self.input is not None
-        completed: Callable[[dict[str, Any]], Any] | None = getattr(self.input, "completed", None)
+        completed: Callable[[dict[str, Any]], Any] | None = getattr(read, "completed", None)
         if completed is not None:
             return completed(values)
         for name, value in values.items():
-            if isinstance(value, msgspec.Struct) and issubclass(self.input, type(value)):
+            if isinstance(value, msgspec.Struct) and issubclass(read, type(value)):
                 if others := [other for other in values if other != name]:
                     raise InvalidInput(
                         others[0], f"goes inside the {type(value).__name__} that is given, not beside it"
                     )
                 return value
         return values
+
+
+def encoded(read: type[msgspec.Struct], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields of a query string by the names that they have there."""
+    names = {field.name: field.encode_name for field in _fields(read)}
+    return {names.get(name, name): value for name, value in values.items()}
 
 
 def arguments(read: msgspec.Struct | None) -> dict[str, Any]:
@@ -231,7 +245,15 @@ def _signature(method: Callable[..., Any]) -> inspect.Signature:
 @cache
 def _input(operation: Operation) -> type[msgspec.Struct] | None:
     hints, reads = _hints(operation.method), operation.reads
-    known = {*operation.parameters, *operation.local, *(() if reads is None else reads.__struct_fields__)}
+    if operation.whole:
+        whole: type[msgspec.Struct] = hints[operation.whole]
+        return whole
+    known = {
+        *operation.parameters,
+        *operation.local,
+        operation.whole,
+        *(() if reads is None else reads.__struct_fields__),
+    }
     fields = []
     for parameter in list(_signature(operation.method).parameters.values())[1:]:
         if parameter.kind is parameter.VAR_KEYWORD:
