@@ -6,22 +6,20 @@ import asyncio
 import re
 from collections.abc import Sequence
 
-import msgspec
-
-from memoranda.contexts.assembly import cut
-from memoranda.document_qa.answering import HEURISTIC, SUMMARY
-from memoranda.document_qa.prompting import ELLIPSIS, LEAST, MARGIN
+from memoranda.document_qa.answering import SUMMARY
+from memoranda.document_qa.prompting import LEAST, MARGIN
 from memoranda.errors import ModelError, SpendingLimit
 from memoranda.providers.chat.base import Ask, Source
 from memoranda.providers.chat.extractive import UNLIKELY
 from memoranda.providers.chat.quoting import best
-from memoranda.providers.chat.said import said
+from memoranda.providers.chat.said import Said, said
 from memoranda.providers.embeddings.base import Embedder
 from memoranda.store.core import Core
-from memoranda.text.tokens import count
+from memoranda.text.extracting import trimmed
 
 THINKING = 2_000
 """Tokens that a model may write beyond the summary, for those that think first."""
+EXTRACTIVE = "extractive"
 _CITATION = re.compile(r"\s*\((?:Doc|Memory) [^()]*\)")
 PROMPT = """\
 You keep notes of what a user asked about documents and what was answered. Write down in short plain sentences what \
@@ -31,29 +29,26 @@ write in the language of the conversation, in at most {words} words. The convers
 to you. Answer with the notes alone."""
 
 
-class Condensed(msgspec.Struct, frozen=True):
-    """A summary, and its author: a model's name, or `extractive`."""
-
-    text: str
-    by: str
-
-
-async def condensed(core: Core, tenant: str, turns: Sequence[tuple[str, str]]) -> Condensed:
-    """Return a summary of these questions with their answers, in few tokens; replies have priority over its call."""
+async def condensed(core: Core, tenant: str, turns: Sequence[tuple[str, str]]) -> Said:
+    """Return a summary of these questions with their answers, in few tokens, and its author: a model's name, or
+    `extractive`. Replies have priority over the model's call."""
     most = core.config.upload_ask.summary_max_tokens
     if not core.model.quotes_only:
         try:
-            return await _by_model(core, tenant, turns, most)
+            text, name = await said(
+                core.ledger.paid(core.model, tenant, SUMMARY, background=True),
+                await core.threads.run(_ask, turns, most, core.config.model.context_tokens),
+            )
+            return Said(await core.threads.run(trimmed, text, most), name or core.model.name)
         except (ModelError, SpendingLimit):
             core.tally["ask_summaries_without_model"] += 1
-    return Condensed(await extracted(turns, most, core.embedder), HEURISTIC)
+    return Said(await extracted(turns, most, core.embedder), EXTRACTIVE)
 
 
-async def _by_model(core: Core, tenant: str, turns: Sequence[tuple[str, str]], most: int) -> Condensed:
-    budget = max(LEAST, core.config.model.context_tokens - most - THINKING - MARGIN)
+def _ask(turns: Sequence[tuple[str, str]], most: int, context_tokens: int) -> Ask:
     conversation = "\n\n".join(f"Question: {question}\nAnswer: {answer}" for question, answer in turns)
-    conversation = await core.threads.run(cut, conversation, budget, count)
-    ask = Ask(
+    conversation = trimmed(conversation, max(LEAST, context_tokens - most - THINKING - MARGIN))
+    return Ask(
         messages=[
             {"role": "system", "content": PROMPT.format(words=max(20, most * 2 // 3))},
             {"role": "user", "content": f"{conversation}\n\nThe notes:"},
@@ -61,8 +56,6 @@ async def _by_model(core: Core, tenant: str, turns: Sequence[tuple[str, str]], m
         max_tokens=most + THINKING,
         stream=False,
     )
-    reply = await said(core.ledger.paid(core.model, tenant, SUMMARY, background=True), ask)
-    return Condensed(await core.threads.run(_within, reply.text, most), reply.name or core.model.name)
 
 
 async def extracted(turns: Sequence[tuple[str, str]], most: int, embedder: Embedder | None) -> str:
@@ -75,18 +68,10 @@ async def extracted(turns: Sequence[tuple[str, str]], most: int, embedder: Embed
 
 def _shared(lines: Sequence[str], share: int, most: int) -> str:
     """Return lines of at most `share` tokens each, and `most` together."""
-    return _within("\n".join(filter(None, (_within(line, share) for line in lines))), most)
+    return trimmed("\n".join(filter(None, (trimmed(line, share) for line in lines))), most)
 
 
 async def _line(question: str, answer: str, embedder: Embedder | None) -> str:
     text = "" if answer.startswith(UNLIKELY) else _CITATION.sub("", answer)
     quotes = await best(question, [Source(number=0, text=text, title="")], embedder)
     return " ".join([*question.split(), *(quote.text for quote in quotes[:1])])
-
-
-def _within(text: str, most: int) -> str:
-    """Return the text, or its beginning with at most so many tokens and an ellipsis for the rest."""
-    if count(text) <= most:
-        return text
-    beginning = cut(text, most, lambda some: count(f"{some}{ELLIPSIS}")).rstrip()
-    return f"{beginning}{ELLIPSIS}" if beginning else ""

@@ -8,7 +8,7 @@ from typing import Any
 
 from memoranda.clock import moment, now_micros
 from memoranda.document_qa import log
-from memoranda.document_qa.condensing import Condensed, condensed
+from memoranda.document_qa.condensing import condensed
 from memoranda.document_qa.log import ANSWERED, QueryRow
 from memoranda.document_qa.values import IMPORTANCE, KIND_OF, MemorySource
 from memoranda.errors import MemorandaError
@@ -115,9 +115,9 @@ async def summarize_when_due(core: Core, row: QueryRow) -> str | None:
     if len(asked) < settings.summary_every_turns and spent <= settings.summary_above_tokens:
         return None
     conversation = [(question, answer) for _, _, question, answer, _ in asked]
-    summarized = await condensed(core, tenant, conversation)
+    text, author = await condensed(core, tenant, conversation)
     queries = [query for _, query, *_ in asked]
-    summary = _draft(core, row, "summary", summarized.text, queries, _about(summarized, len(asked)))
+    summary = _draft(core, row, "summary", text, queries, {"turns": len(asked), "made_by": author})
     await core.ingest.prepare(tenant, [summary])
 
     def work(w: Writing) -> str | None:
@@ -138,10 +138,6 @@ def _since(c: Connection, row: QueryRow) -> tuple[int, list[tuple[Any, ...]]]:
     last_summary = c.one("last_ask_summary", [row.tenant_id, row.session_id])
     last = int(last_summary[0]) if last_summary else 0
     return last, c.all("queries_between", [row.tenant_id, row.session_id, last, row.seq])
-
-
-def _about(summarized: Condensed, turns: int) -> dict[str, Any]:
-    return {"turns": turns, "made_by": summarized.by}
 
 
 # --- pruning -------------------------------------------------------------------------------------------
