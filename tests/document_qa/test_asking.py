@@ -11,6 +11,8 @@ import pytest
 
 from memoranda.document_qa.condensing import extracted
 from memoranda.document_qa.prompting import NO_PASSAGE, RULES, RULES_HISTORY, RULES_MEMORIES
+from memoranda.document_qa.values import AskRequest
+from memoranda.errors import InvalidInput
 from memoranda.providers.chat.extractive import UNLIKELY
 from memoranda.providers.embeddings.base import Embedded, Embedder, Span, Task
 from memoranda.text.prompts import UNANSWERED
@@ -243,6 +245,26 @@ def test_a_wrong_question_is_refused_by_its_field(desk: Any, body: dict[str, Any
     answer = desk.send("POST", "/query", json=body)
     assert (answer.status_code, answer.json()["error"]["param"]) == (400, field)
     assert desk.rows("SELECT 1 FROM query_log WHERE tenant_id = ?", desk.tenant) == []
+
+
+@pytest.mark.rows_in("sqlite")
+def test_the_library_refuses_what_http_refuses(home: Any) -> None:
+    with home.open() as rc:
+        for field, value in (
+            ("topKDocs", 51),
+            ("maxHistoryTokens", 32_001),
+            ("diversity", 2),
+            ("documentIds", []),
+        ):
+            name = {
+                "topKDocs": "top_k_docs",
+                "maxHistoryTokens": "max_history_tokens",
+                "documentIds": "document_ids",
+            }
+            with pytest.raises(InvalidInput, match=field):
+                rc.upload_ask.ask(AskRequest(question="a", **{name.get(field, field): value}))
+        with pytest.raises(InvalidInput, match="question"):
+            rc.upload_ask.ask(" ")
 
 
 def test_quotes_answer_when_the_model_fails(desk: Any) -> None:

@@ -4,7 +4,7 @@ searches."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -99,20 +99,13 @@ class Finding:
         """
         brief = [said.content for said in asked.recent or () if said.role != "system"]
         query = semantic_query(asked.query, brief)[: self._core.max_query_chars]
-        try:
-            return await self._with_one_embedding(asked, query, together)
-        except ModelChanged:
-            return await self._with_one_embedding(asked, query, together)
-
-    async def _with_one_embedding(self, asked: ContextQuery, query: str, together: bool) -> Found:
-        """Search by keyword for the question alone, and by vector for it together with recent messages."""
         question = asked.query[: self._core.max_query_chars]
-        core, recent = self._core, query[len(question) :]
-        questions = Questions(core.ledger, core.embedder, self.subject.tenant_id, below=recent)
-        try:
-            results = await self._retrieve(questions, asked, question, together)
-        finally:
-            await questions.end()
+
+        async def retrieve(questions: Questions) -> Found:
+            return await self._retrieve(questions, asked, question, together)
+
+        # keyword search is for the question alone, vector search for it together with recent messages
+        results = await with_questions(self._core, self.subject, retrieve, below=query[len(question) :])
         results.query = query
         return results
 
@@ -149,7 +142,7 @@ class Finding:
         floored = looks and asked.explain and asked.threshold
         combined = _Answers()
         memories = partial(self._memories, questions, asked, query)
-        answers = await _all(
+        answers = await concurrently(
             memories(kinds, _depth(asked, SPARE), aided=True) if looks else None,
             memories(summaries, most + SPARE) if most and summaries else None,
             memories(kinds, limit_of(asked), floor=0.0) if floored else None,
@@ -407,7 +400,28 @@ def _below(answers: _Answers) -> list[LeftOut]:
     return [choosing.left(candidate, "floor") for candidate in under]
 
 
-async def _all(*work: Coroutine[Any, Any, Any] | None) -> list[Any]:
+async def with_questions(
+    core: Core,
+    subject: Subject,
+    work: Callable[[Questions], Awaitable[T]],
+    below: str = "",
+    *,
+    again: bool = True,
+) -> T:
+    """Run searches that share the embeddings of their questions, once more if the model was replaced meanwhile; `below`
+    is what the model reads after each question."""
+    questions = Questions(core.ledger, core.embedder, subject.tenant_id, below=below)
+    try:
+        return await work(questions)
+    except ModelChanged:
+        if not again:
+            raise
+    finally:
+        await questions.end()
+    return await with_questions(core, subject, work, below, again=False)
+
+
+async def concurrently(*work: Coroutine[Any, Any, Any] | None) -> list[Any]:
     """Run coroutines concurrently and return their results, None for None; if one fails, the others end before the
     error is raised."""
     tasks = [None if coroutine is None else asyncio.ensure_future(coroutine) for coroutine in work]

@@ -44,9 +44,14 @@ def is_own(subject: Subject, user_id: str | None) -> bool:
     return user_id == subject.user_id
 
 
+def sees(subject: Subject, user_id: str | None) -> bool:
+    """Return True if the subject sees what belongs to `user_id`: its own, or all of the tenant's for an admin without a
+    user."""
+    return is_own(subject, user_id) or (subject.role == "admin" and subject.user_id is None)
+
+
 def whose(subject: Subject, alias: str) -> tuple[str, list[Any]]:
-    """Return a condition for the rows of a subject's user, as SQL over a table with `user_id`; all of the tenant's for
-    an admin without a user."""
+    """Return the condition `sees` for the rows of a table with `user_id`, as SQL."""
     if subject.user_id is not None:
         return f"{alias}.user_id = ?", [subject.user_id]
     return ("TRUE", []) if subject.role == "admin" else (f"{alias}.user_id IS NULL", [])
@@ -75,12 +80,12 @@ def stored_id_of(c: Connection, subject: Subject, session_id: str) -> str:
 def seen_as(c: Connection, subject: Subject, session_id: str) -> str:
     """Return the id under which a session is stored that the subject reads: an admin without a user sees those of
     all."""
+    if not is_uuid(session_id) or not nameable(session_id):
+        return session_id
     where, params = whose(subject, "a")
-    if is_uuid(session_id) and nameable(session_id):
-        sql = f"SELECT 1 FROM ask_sessions a WHERE a.tenant_id = ? AND a.id = ? AND {where}"
-        if not c.select(sql, [subject.tenant_id, session_id, *params]):
-            return session_id + _mark(subject)
-    return session_id
+    sql = f"SELECT 1 FROM ask_sessions a WHERE a.tenant_id = ? AND a.id = ? AND {where}"
+    known = c.select(sql, [subject.tenant_id, session_id, *params])
+    return session_id if known else session_id + _mark(subject)
 
 
 def ids_of(subject: Subject, session_id: str) -> list[str]:

@@ -4,35 +4,32 @@ from __future__ import annotations
 
 import msgspec
 
-from memoranda.document_qa.prompting import Prompt, heuristic
+from memoranda.contexts.telling import chunk_mark
+from memoranda.document_qa.prompting import Prompt
 from memoranda.document_qa.values import By, Status
 from memoranda.errors import ModelError, SpendingLimit
 from memoranda.knowledge.passages import source
-from memoranda.knowledge.values import Passage
 from memoranda.providers.chat.base import Ask
-from memoranda.providers.chat.quoting import best
+from memoranda.providers.chat.extractive import NOTHING_TO_QUOTE
 from memoranda.providers.chat.said import said
 from memoranda.store.core import Core
 from memoranda.store.retrieval.evidence import Evidence
 
 ASK, SUMMARY = "upload_ask", "upload_ask.summary"
 """The purposes of answers and summaries in the ledger."""
-HEURISTIC = "extractive"
 
 
 class Answer(msgspec.Struct):
-    """An answer, its author, the status of the question, the sources and their evidence. `remembers` is True if
-    memories were used."""
+    """An answer, its author, the status of the question, the evidence of its sources, and the kinds of sources that it
+    was made with. `failed` says why there is none of the model, and no memories are used."""
 
     text: str
     by: By
     model: str
     status: Status
-    passages: list[Passage]
     evidence: Evidence
-    remembers: bool
     used: list[str]
-    degraded: set[str] = msgspec.field(default_factory=set)
+    failed: set[str] = set()
 
 
 async def answer(core: Core, tenant: str, question: str, prompt: Prompt) -> Answer:
@@ -43,55 +40,21 @@ async def answer(core: Core, tenant: str, question: str, prompt: Prompt) -> Answ
         ModelError: the model failed, and `model.fallback` is off.
         SpendingLimit: the tenant has reached its daily limit, and `model.fallback` is off.
     """
-    if core.model.quotes_only:
-        return await _quoted(core, question, prompt, "quoted", set())
-    try:
-        reply = await said(core.ledger.paid(core.model, tenant, ASK), _ask(core, question, prompt))
-    except (ModelError, SpendingLimit) as exc:
-        if core.fallback is None:
-            raise
-        why = "spending" if isinstance(exc, SpendingLimit) else "model"
-        return await _quoted(core, question, prompt, "fallback", {why})
-    return Answer(
-        text=reply.text,
-        by="model",
-        model=reply.name or core.model.name,
-        status="answered",
-        passages=prompt.passages,
-        evidence=prompt.evidence,
-        remembers=True,
-        used=prompt.used,
-    )
-
-
-def _ask(core: Core, question: str, prompt: Prompt) -> Ask:
-    return Ask(
-        messages=prompt.messages,
-        question=question,
-        sources=[source(passage, number) for number, passage in enumerate(prompt.passages, 1)],
-        max_tokens=core.config.model.max_output_tokens,
-        stream=False,
-    )
-
-
-async def _quoted(
-    core: Core,
-    question: str,
-    prompt: Prompt,
-    status: Status,
-    degraded: set[str],
-) -> Answer:
-    sources = [source(passage, number) for number, passage in enumerate(prompt.passages)]
-    quotes = await best(question, sources, core.embedder)
-    text, quoted, evidence = await core.threads.run(heuristic, question, prompt.passages, quotes)
-    return Answer(
-        text=text,
-        by="heuristic",
-        model=HEURISTIC,
-        status=status if quoted and evidence.level != "none" else "empty",
-        passages=prompt.passages,
-        evidence=evidence,
-        remembers=not degraded,
-        used=["documents"] if quoted else [],
-        degraded=degraded,
-    )
+    sources = [source(passage, at, chunk_mark(passage)) for at, passage in enumerate(prompt.passages, 1)]
+    ask = Ask(messages=prompt.messages, question=question, sources=sources, stream=False)
+    model, failed = core.model, set[str]()
+    if not model.quotes_only:
+        ask.max_tokens = core.config.model.max_output_tokens
+        try:
+            reply = await said(core.ledger.paid(model, tenant, ASK), ask)
+            name = reply.name or model.name
+            return Answer(reply.text, "model", name, "answered", prompt.evidence, prompt.used)
+        except (ModelError, SpendingLimit) as exc:
+            if core.fallback is None:
+                raise
+            model, failed = core.fallback, {"spending" if isinstance(exc, SpendingLimit) else "model"}
+    judged = prompt.written
+    text, name = await said(model, msgspec.structs.replace(ask, max_tokens=None, evidence=judged.level))
+    used = [] if text == NOTHING_TO_QUOTE else ["documents"]
+    status: Status = "empty" if not used or judged.level == "none" else "fallback" if failed else "quoted"
+    return Answer(text, "heuristic", name, status, judged, used, failed)

@@ -9,16 +9,16 @@ from typing import TypeVar
 import msgspec
 from typing_extensions import Unpack
 
-from memoranda.clock import micros, moment, now_micros
+from memoranda.clock import moment, now_micros
 from memoranda.config.sections import UploadAsk as Settings
 from memoranda.contexts.assembly import semantic_query
 from memoranda.document_qa import log, prompting, turns
 from memoranda.document_qa.access import acting, called, seen_as, stored_id_of
-from memoranda.document_qa.answering import Answer, answer
+from memoranda.document_qa.answering import answer
 from memoranda.document_qa.backfill import DERIVE_JOB
 from memoranda.document_qa.documents import Documents
-from memoranda.document_qa.finding import Wanted, find, memories_of
-from memoranda.document_qa.prompting import Prompt, Said
+from memoranda.document_qa.finding import find, memories_of
+from memoranda.document_qa.prompting import Said
 from memoranda.document_qa.remembering import prune, remove_session
 from memoranda.document_qa.values import (
     IMPORTANCE,
@@ -29,25 +29,22 @@ from memoranda.document_qa.values import (
     AskSession,
     LogEntry,
 )
-from memoranda.errors import Forbidden, InvalidInput, NotFound
+from memoranda.errors import InvalidInput, NotFound
 from memoranda.memories.memories import Memories
+from memoranda.memories.pages import Place, read_page
 from memoranda.sessions.sessions import Sessions
 from memoranda.sessions.values import MessagePage
 from memoranda.storage.sql.base import Connection
-from memoranda.store.access import must_write
+from memoranda.store.access import must_be_admin, must_write
 from memoranda.store.core import Core
 from memoranda.store.ids import new_id
-from memoranda.store.listing import page as rows_page
-from memoranda.store.paging import Listed, as_page, check_page, cursors
-from memoranda.store.rows import Record, fetch_ids, to_memory
+from memoranda.store.paging import Listed, as_page, check_page
+from memoranda.store.rows import Record, fetch_ids
 from memoranda.store.validation import check_name
-from memoranda.text.tokens import count
 from memoranda.types import Job, Memory, Order, Subject
-from memoranda.validation import convert
+from memoranda.validation import checked
 
 T = TypeVar("T")
-MAX_FOUND = 50
-MAX_HISTORY = 32_000
 MAX_PAGE = 1_000
 OFF = "is off: set it to true to have answers remembered"
 
@@ -89,33 +86,14 @@ class UploadAsk:
         must_write(self.subject)
         asked = self._checked(question, fields)
         session_id, said, store_id, unread = await self._begun(asked)
-        settings = self._settings
+        core, tokens = self._core, asked.max_history_tokens or 0
         query = semantic_query(asked.question, [message.content for message in said])
-        wanted = Wanted(
-            store_id=store_id,
-            documents=_number(asked.top_k_docs, settings.document_results),
-            document_ids=asked.document_ids,
-            memories=_number(asked.top_k_mems, settings.memory_results) if settings.memory else 0,
-            session_id=session_id if asked.memory_scope == "session" else None,
-            min_score=settings.memory_min_score,
-            diversity=asked.diversity,
+        found = await find(core, self.subject, query[: core.max_query_chars], asked, store_id, session_id)
+        prompt = await core.threads.run(
+            prompting.prompt, asked.question, found.passages, found.memories, said, core.config, tokens
         )
-        found = await find(self._core, self.subject, query[: self._core.max_query_chars], wanted)
-
-        def prompted() -> Prompt:
-            return prompting.prompt(
-                asked.question,
-                found.passages,
-                found.memories,
-                said,
-                settings=settings,
-                model=self._core.config.model,
-                history_tokens=_number(asked.max_history_tokens, settings.history_tokens),
-            )
-
-        prompt = await self._core.threads.run(prompted)
-        reply = await answer(self._core, self._tenant, asked.question, prompt)
-        latency = int((time.perf_counter() - began) * 1_000)
+        reply = await answer(core, self._tenant, asked.question, prompt)
+        memory_tokens = prompt.tokens.get("memories", 0) if "memories" in reply.used else 0
         result = Asked(
             id=new_id("qry_"),
             session_id=called(self.subject, session_id),
@@ -125,44 +103,45 @@ class UploadAsk:
             status=reply.status,
             evidence=reply.evidence.level,
             evidence_probability=reply.evidence.probability,
-            degraded=sorted(found.degraded | reply.degraded | ({"documents"} if unread else set())),
-            sources=prompting.chunks_shown(reply.passages, reply.text),
-            memories=prompting.memories_shown(prompt, found.memories, reply.text) if reply.remembers else [],
+            degraded=sorted(found.degraded | reply.failed | ({"documents"} if unread else set())),
+            sources=prompting.chunks_shown(prompt.passages, reply.text),
+            memories=[] if reply.failed else prompting.memories_shown(prompt, found.memories, reply.text),
             used=reply.used,
             used_document_tokens=prompt.tokens.get("documents", 0),
-            used_memory_tokens=prompt.tokens.get("memories", 0) if "memories" in reply.used else 0,
+            used_memory_tokens=memory_tokens,
             used_history_tokens=prompt.tokens.get("recent", 0),
-            latency_ms=latency,
+            latency_ms=int((time.perf_counter() - began) * 1_000),
             memory_search_ms=found.memory_ms,
             created_at=moment(max(now_micros(), asked_at + 1)),
         )
+        row = await core.threads.run(log.row_of, self.subject, session_id, asked.question, result)
         used = list(prompt.numbers) if "memories" in reply.used else []
-        await self._keep(asked, session_id, asked_at, result, used)
-        self._count(result, reply)
+        turn = turns.Turn(row, asked_at, begins=asked.session_id is None, used=used)
+        await turns.store(core, self.subject, turn, remember=self._settings.memory)
+        core.tally[f"asks.{result.status}"] += 1
+        core.tally["ask_tokens.documents"] += result.used_document_tokens
+        core.tally["ask_tokens.memories"] += result.used_memory_tokens
+        core.tally["ask_tokens.history"] += result.used_history_tokens
         return result
 
     def _checked(self, question: str | AskRequest, fields: AskFields) -> AskRequest:
-        if not self._settings.enabled:
+        """Return the question, with what is configured for what is left out."""
+        settings = self._settings
+        if not settings.enabled:
             raise InvalidInput("upload_ask.enabled", "is off; set it to true to ask documents here")
-        if isinstance(question, AskRequest):
-            if fields:
-                raise InvalidInput(
-                    next(iter(fields)), "goes inside the AskRequest that is given, not beside it"
-                )
-            asked = question
-        else:
-            asked = convert(msgspec.to_builtins(AskRequest(question=question, **fields)), AskRequest)
-        if not asked.question.strip():
-            raise InvalidInput("question", "must hold some text")
+        if isinstance(question, AskRequest) and fields:
+            raise InvalidInput(next(iter(fields)), "goes inside the AskRequest that is given, not beside it")
+        given = question if isinstance(question, AskRequest) else AskRequest(question=question, **fields)
+        asked = checked(given)
         if len(asked.question) > self._core.max_query_chars:
             raise InvalidInput("question", f"is longer than {self._core.max_query_chars} characters")
         check_name(asked.session_id, "sessionId")
-        _in_range(asked.top_k_docs, "topKDocs", MAX_FOUND)
-        _in_range(asked.top_k_mems, "topKMems", MAX_FOUND)
-        _in_range(asked.max_history_tokens, "maxHistoryTokens", MAX_HISTORY)
-        if not 0 <= asked.diversity <= 1:
-            raise InvalidInput("diversity", "must be between 0 and 1; 0 is off")
-        return asked
+        return msgspec.structs.replace(
+            asked,
+            top_k_docs=_number(asked.top_k_docs, settings.document_results),
+            top_k_mems=_number(asked.top_k_mems, settings.memory_results) if settings.memory else 0,
+            max_history_tokens=_number(asked.max_history_tokens, settings.history_tokens),
+        )
 
     async def _begun(self, asked: AskRequest) -> tuple[str, list[Said], str | None, int]:
         """Return the id under which the session is stored; its recent messages, within the budget; the store of the
@@ -180,42 +159,7 @@ class UploadAsk:
         store_id, unread = await self.documents.standing()
         if asked.document_ids is not None:
             await self.documents.check(store_id, asked.document_ids)
-        budget = _number(asked.max_history_tokens, self._settings.history_tokens)
-        return session_id, prompting.trimmed(said, budget), store_id, unread
-
-    async def _keep(
-        self, asked: AskRequest, session_id: str, asked_at: int, result: Asked, used: list[str]
-    ) -> None:
-        tokens = await self._core.threads.run(lambda: (count(asked.question), count(result.answer)))
-        row = log.QueryRow(
-            tenant_id=self._tenant,
-            seq=0,
-            id=result.id,
-            session_id=session_id,
-            user_id=self.subject.user_id,
-            question=asked.question,
-            answer=result.answer,
-            sources=prompting.as_rows(result.sources),
-            memories=prompting.as_rows(result.memories),
-            status=result.status,
-            model=result.model,
-            latency_ms=result.latency_ms,
-            question_tokens=tokens[0],
-            answer_tokens=tokens[1],
-            document_tokens=result.used_document_tokens,
-            memory_tokens=result.used_memory_tokens,
-            history_tokens=result.used_history_tokens,
-            created_at=micros(result.created_at),
-        )
-        turn = turns.Turn(row, asked_at, begins=asked.session_id is None, used=used)
-        await turns.store(self._core, self.subject, turn, remember=self._settings.memory)
-
-    def _count(self, result: Asked, given: Answer) -> None:
-        tally = self._core.tally
-        tally[f"asks.{given.status}"] += 1
-        tally["ask_tokens.documents"] += result.used_document_tokens
-        tally["ask_tokens.memories"] += result.used_memory_tokens
-        tally["ask_tokens.history"] += result.used_history_tokens
+        return session_id, prompting.trimmed(said, asked.max_history_tokens or 0), store_id, unread
 
     # --- sessions ----------------------------------------------------------------------------------
 
@@ -229,9 +173,8 @@ class UploadAsk:
             InvalidInput: a field is wrong, or the cursor names no session.
         """
         check_page(limit, order, MAX_PAGE)
-        return await self._read(
-            lambda c: log.sessions(c, self.subject, limit=limit, after=after, before=before, order=order)
-        )
+        place = Place(limit, after, before, order == "desc")
+        return await self._read(lambda c: log.sessions(c, self.subject, place))
 
     async def session(self, id: str) -> AskSession:
         """Return one session.
@@ -295,11 +238,8 @@ class UploadAsk:
             InvalidInput: a field is wrong, or the cursor names no row of the log.
         """
         check_page(limit, order, MAX_PAGE)
-        return await self._read(
-            lambda c: log.logged(
-                c, self.subject, session_id=session_id, limit=limit, after=after, before=before, order=order
-            )
-        )
+        place = Place(limit, after, before, order == "desc")
+        return await self._read(lambda c: log.logged(c, self.subject, session_id, place))
 
     async def log_entry(self, id: str) -> LogEntry:
         """Return one row of the log.
@@ -355,29 +295,10 @@ class UploadAsk:
             InvalidInput: a field is wrong, or the cursor names no memory.
         """
         check_page(limit, order, MAX_PAGE)
-        where = memories_of(self.subject, None)
-
-        def read(c: Connection) -> Listed[Memory]:
-            def seq_of(id_: str) -> int | None:
-                row = fetch_ids(c, self._tenant, [id_]).get(id_)
-                return row.seq if row is not None and self._owns(row) else None
-
-            at, until = cursors(after, before, seq_of)
-            descending = (order == "desc") != (until is not None)
-            rows = rows_page(
-                c,
-                self._tenant,
-                where,
-                limit=limit + 1,
-                after=at if until is None else until,
-                descending=descending,
-            )
-            shown = rows[:limit][::-1] if until is not None else rows[:limit]
-            return as_page(
-                [self._shown(to_memory(row)) for row in shown], [row.id for row in shown], len(rows) > limit
-            )
-
-        return await self._read(read)
+        where, place = memories_of(self.subject, None), Place(limit, after, before, order == "desc")
+        page = await self._read(lambda c: read_page(c, self.subject, where, place))
+        shown = list(map(self._shown, page.data))
+        return as_page(shown, [memory.id for memory in shown], page.has_more)
 
     async def delete_memory(self, id: str) -> None:
         """Delete one memory of this user.
@@ -403,8 +324,7 @@ class UploadAsk:
             Forbidden: the subject is not an admin.
             InvalidInput: `upload_ask.memory` is off.
         """
-        if self.subject.role != "admin":
-            raise Forbidden("derive: needs the admin role")
+        must_be_admin(self.subject, "derive")
         if not self._settings.memory:
             raise InvalidInput("upload_ask.memory", OFF)
         if rows_per_second is not None and rows_per_second <= 0:
@@ -419,8 +339,3 @@ class UploadAsk:
 
 def _number(asked: int | None, configured: int) -> int:
     return configured if asked is None else asked
-
-
-def _in_range(value: int | None, where: str, most: int) -> None:
-    if value is not None and not 0 <= value <= most:
-        raise InvalidInput(where, f"must be between 0 and {most}")

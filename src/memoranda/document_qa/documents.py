@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 
 from memoranda.document_qa.access import owner_of
-from memoranda.document_qa.values import Document
+from memoranda.document_qa.values import MAX_NAMED, Document
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.knowledge import Knowledge
 from memoranda.knowledge.files import Staged
@@ -16,13 +16,12 @@ from memoranda.knowledge.values import Attributes, StoreFile
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.ids import listed
-from memoranda.store.paging import Listed
+from memoranda.store.paging import Listed, as_page
 from memoranda.types import Subject
 
 STORE = "Uploaded documents"
 MARK, TITLE = "document_id", "title"
 """The attributes that identify the chunks of a document, and that name a text."""
-MAX_NAMED = 100
 _TEXT = ".txt"
 
 
@@ -115,12 +114,11 @@ class Documents:
         """
         store_id = await self.store()
         if store_id is None:
-            return Listed(data=[], first_id=None, last_id=None, has_more=False)
-        page = await self._knowledge.stores.files(
+            return as_page([], [], False)
+        files = await self._knowledge.stores.files(
             store_id, limit=limit, after=after, before=before, order=order
         )
-        data = [_document(file) for file in page.data]
-        return Listed(data=data, first_id=page.first_id, last_id=page.last_id, has_more=page.has_more)
+        return files.each(_document)
 
     async def get(self, id: str) -> Document:
         """Return one document.

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Sequence
 
 import msgspec
 import numpy as np
 
 from memoranda.clock import now_micros
+from memoranda.contexts.finding import concurrently, with_questions
 from memoranda.document_qa.documents import MARK
-from memoranda.document_qa.prompting import Remembered, preview
-from memoranda.document_qa.values import KIND_OF, SOURCES, MemoryHit
+from memoranda.document_qa.values import KIND_OF, SOURCES, AskRequest
 from memoranda.filters import Compare, Filter, all_of
 from memoranda.knowledge.search import Searching
 from memoranda.knowledge.values import Passage, PassageQuery
@@ -21,11 +19,9 @@ from memoranda.store.access import selection_filter
 from memoranda.store.core import Core
 from memoranda.store.retrieval.candidates import Target
 from memoranda.store.retrieval.fusion import boosted
-from memoranda.store.retrieval.hits import Found
+from memoranda.store.retrieval.hits import Found, hit
 from memoranda.store.retrieval.questions import Questions
-from memoranda.store.retrieval.search import ModelChanged
-from memoranda.store.rows import Record, refs_of
-from memoranda.types import Query, Selection, Subject
+from memoranda.types import Hit, Query, Selection, Subject
 
 POOL = 4
 """Candidates as a multiple of the wanted memories: boosts and overlaps change the order."""
@@ -38,92 +34,68 @@ class Results(msgspec.Struct):
     """The results for a question. `memory_ms` is the duration of the search for memories, None without one."""
 
     passages: list[Passage] = msgspec.field(default_factory=list)
-    memories: list[Remembered] = msgspec.field(default_factory=list)
+    memories: list[Hit] = msgspec.field(default_factory=list)
     degraded: set[str] = msgspec.field(default_factory=set)
     memory_ms: float | None = None
 
 
-class Wanted(msgspec.Struct, frozen=True):
-    """What to search: `store_id` (None: there are no documents), how many of each, and where. `diversity` 0 to 1 trades
-    relevance of chunks for variety."""
+async def find(
+    core: Core, subject: Subject, query: str, asked: AskRequest, store_id: str | None, session_id: str
+) -> Results:
+    """Return the chunks (none without a store) and the memories nearest to a query, which is embedded once for both:
+    `asked.top_k_docs` and `asked.top_k_mems`. Memories that repeat a chunk are left out."""
 
-    store_id: str | None
-    documents: int
-    document_ids: Sequence[str] | None
-    memories: int
-    session_id: str | None
-    min_score: float
-    diversity: float = 0.0
-
-
-async def find(core: Core, subject: Subject, query: str, wanted: Wanted) -> Results:
-    """Return the chunks and memories nearest to a query, which is embedded once for both. Memories that repeat a chunk
-    are left out."""
-    try:
-        found = await _search(core, subject, query, wanted)
-    except ModelChanged:
-        found = await _search(core, subject, query, wanted)
-    texts = [passage.text for passage in found.passages]
-    distinct = [
-        memory for memory in found.memories if all(jaccard(memory.content, text) <= OVERLAP for text in texts)
-    ]
-    found.memories = distinct[: wanted.memories]
-    return found
-
-
-async def _search(core: Core, subject: Subject, query: str, wanted: Wanted) -> Results:
-    questions = Questions(core.ledger, core.embedder, subject.tenant_id)
-    found = Results()
-    try:
-        async with asyncio.TaskGroup() as both:
-            both.create_task(_documents(core, subject, query, wanted, questions, found))
-            both.create_task(_memories(core, subject, query, wanted, questions, found))
-    except* Exception as several:
-        raise several.exceptions[0] from several
-    finally:
-        await questions.end()
-    return found
-
-
-async def _documents(
-    core: Core, subject: Subject, query: str, wanted: Wanted, questions: Questions, into: Results
-) -> None:
-    if wanted.store_id is None or not wanted.documents:
-        return
-    filters = None
-    if wanted.document_ids is not None:
-        filters = {"type": "in", "key": MARK, "value": list(wanted.document_ids)}
-    asked = PassageQuery(
+    stores = [] if store_id is None or not asked.top_k_docs else [store_id]
+    named = asked.document_ids
+    wanted = PassageQuery(
         queries=[query],
-        limit=wanted.documents,
-        filters=filters,
+        limit=asked.top_k_docs or 0,
+        filters=None if named is None else {"type": "in", "key": MARK, "value": named},
         threshold=0.0,
-        diversity=wanted.diversity,
+        diversity=asked.diversity,
         merge=False,  # a citation names one chunk
     )
-    passages = await Searching(core, subject).search([wanted.store_id], asked, questions)
-    into.passages = passages.data
-    into.degraded.update(passages.degraded)
+
+    async def search(questions: Questions) -> Results:
+        passages, remembered = await concurrently(
+            Searching(core, subject).search(stores, wanted, questions) if stores else None,
+            _memories(core, subject, query, asked, session_id, questions) if asked.top_k_mems else None,
+        )
+        found: Results = remembered or Results()
+        if passages is not None:
+            found.passages = passages.data
+            found.degraded.update(passages.degraded)
+        return found
+
+    found = await with_questions(core, subject, search)
+    texts = [passage.text for passage in found.passages]
+    found.memories = [
+        each
+        for each in found.memories
+        if all(jaccard(each.memory.content, text) <= OVERLAP for text in texts)
+    ][: asked.top_k_mems]
+    return found
 
 
 async def _memories(
-    core: Core, subject: Subject, query: str, wanted: Wanted, questions: Questions, into: Results
-) -> None:
-    if not wanted.memories:
-        return
-    began = time.perf_counter()
+    core: Core, subject: Subject, query: str, asked: AskRequest, session_id: str, questions: Questions
+) -> Results:
+    began, most = time.perf_counter(), asked.top_k_mems or 0
     embedded, degraded = await questions.embedded([query])
-    asked = Query(query=query, limit=POOL * wanted.memories)
-    targets = [Target(None, 1.0, memories_of(subject, wanted.session_id))]
-    embedding = None if embedded is None else embedded[0]
+    where = memories_of(subject, session_id if asked.memory_scope == "session" else None)
     results = await core.threads.run(
-        core.recall.find, subject.tenant_id, asked, embedding, targets, wanted.min_score
+        core.recall.find,
+        subject.tenant_id,
+        Query(query=query, limit=POOL * most),
+        None if embedded is None else embedded[0],
+        [Target(None, 1.0, where)],
+        core.config.upload_ask.memory_min_score,
     )
-    into.memories = _ranked(core, results)
-    into.degraded.update(degraded, results.degraded)
-    into.memory_ms = (time.perf_counter() - began) * 1_000
+    memories = await core.threads.run(_ranked, core, results)
     core.tally["ask_memory_searches"] += 1
-    core.tally["ask_memory_hits"] += min(wanted.memories, len(results.rows))
+    core.tally["ask_memory_hits"] += min(most, len(results.rows))
+    took = (time.perf_counter() - began) * 1_000
+    return Results(memories=memories, degraded={*degraded, *results.degraded}, memory_ms=took)
 
 
 def memories_of(subject: Subject, session_id: str | None) -> Filter:
@@ -137,37 +109,17 @@ def memories_of(subject: Subject, session_id: str | None) -> Filter:
     )
 
 
-def _ranked(core: Core, results: Found) -> list[Remembered]:
+def _ranked(core: Core, found: Found) -> list[Hit]:
     """Rank memories by similarity, boosted by importance and recency. A memory of unknown similarity counts as the
     least similar; if all are unknown, the fused score decides."""
-    if not results.rows:
-        return []
     now = now_micros()
-    similar = [results.similarity(at) for at in range(len(results.rows))]
-    known = [similarity for similarity in similar if similarity is not None]
-    fused = [min(known, default=float(results.ranked.scores[place])) for place in results.places]
-    base = np.array(
-        [
-            similarity if similarity is not None else other
-            for similarity, other in zip(similar, fused, strict=True)
-        ]
-    )
-    importance = np.array([row.importance for row in results.rows], np.float64)
-    ages = np.array([(now - row.occurred_at) / DAY for row in results.rows])
-    scores = base * boosted(importance, ages)
+    hits = [hit(core.store, found, at, None, explain=False) for at in range(len(found.rows))]
+    known = [each.similarity for each in hits if each.similarity is not None]
+    base = [min(known, default=each.score) if each.similarity is None else each.similarity for each in hits]
+    importance = np.array([row.importance for row in found.rows], np.float64)
+    ages = np.array([(now - row.occurred_at) / DAY for row in found.rows])
+    scores = np.array(base) * boosted(importance, ages)
     return [
-        _remembered(results.rows[at], float(scores[at]), similar[at], results.relevance(at))
+        msgspec.structs.replace(hits[at], score=round(float(scores[at]), 6))
         for at in np.argsort(-scores, kind="stable")
     ]
-
-
-def _remembered(row: Record, score: float, similarity: float | None, relevance: float | None) -> Remembered:
-    hit = MemoryHit(
-        id=row.id,
-        source=row.source or "",
-        preview=preview(row.content),
-        score=round(score, 6),
-        similarity=similarity,
-        importance=row.importance,
-    )
-    return Remembered(hit, row.content, refs_of(row), relevance)

@@ -8,13 +8,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from memoranda.clock import moment, now_micros
-from memoranda.document_qa.access import called, ids_of, seen_as, whose
-from memoranda.document_qa.values import AskSession, LogEntry
+from memoranda.clock import micros, moment, now_micros
+from memoranda.document_qa.access import called, ids_of, seen_as, sees, whose
+from memoranda.document_qa.values import Asked, AskSession, LogEntry
 from memoranda.errors import NotFound
-from memoranda.storage.sql.base import Connection
+from memoranda.memories.pages import Place
+from memoranda.storage.sql.base import Connection, Row
 from memoranda.store.ids import nameable
 from memoranda.store.paging import Listed, as_page, cursors, page
+from memoranda.text.tokens import count
 from memoranda.types import Subject
 
 ANSWERED = ("answered", "quoted")
@@ -68,27 +70,40 @@ def write(c: Connection, row: QueryRow) -> None:
     c.run("add_query", row[:-1])
 
 
+def row_of(subject: Subject, session_id: str, question: str, asked: Asked) -> QueryRow:
+    """Return the row of a question with its answer, in the session that is stored under this id."""
+    return QueryRow(
+        tenant_id=subject.tenant_id,
+        seq=0,
+        id=asked.id,
+        session_id=session_id,
+        user_id=subject.user_id,
+        question=question,
+        answer=asked.answer,
+        sources=msgspec.json.encode(asked.sources).decode(),
+        memories=msgspec.json.encode(asked.memories).decode(),
+        status=asked.status,
+        model=asked.model,
+        latency_ms=asked.latency_ms,
+        question_tokens=count(question),
+        answer_tokens=count(asked.answer),
+        document_tokens=asked.used_document_tokens,
+        memory_tokens=asked.used_memory_tokens,
+        history_tokens=asked.used_history_tokens,
+        created_at=micros(asked.created_at),
+    )
+
+
 def entry(subject: Subject, row: QueryRow) -> LogEntry:
     """Return the row as the subject sees it."""
-    return LogEntry(
-        id=row.id,
-        session_id=called(subject, row.session_id),
-        user_id=row.user_id,
-        question=row.question,
-        answer=row.answer,
-        sources=msgspec.json.decode(row.sources),
-        memories=msgspec.json.decode(row.memories),
-        status=row.status,  # type: ignore[arg-type]
-        model=row.model,
-        latency_ms=row.latency_ms,
-        question_tokens=row.question_tokens,
-        answer_tokens=row.answer_tokens,
-        document_tokens=row.document_tokens,
-        memory_tokens=row.memory_tokens,
-        history_tokens=row.history_tokens,
-        created_at=moment(row.created_at),
-        erased_at=None if row.erased_at is None else moment(row.erased_at),
-    )
+    fields = row._asdict() | {
+        "session_id": called(subject, row.session_id),
+        "sources": msgspec.json.decode(row.sources),
+        "memories": msgspec.json.decode(row.memories),
+        "created_at": moment(row.created_at),
+        "erased_at": None if row.erased_at is None else moment(row.erased_at),
+    }
+    return LogEntry(**{name: fields[name] for name in LogEntry.__struct_fields__})
 
 
 def by_id(c: Connection, tenant: str, id_: str) -> QueryRow | None:
@@ -103,26 +118,17 @@ def seen(c: Connection, subject: Subject, id_: str) -> QueryRow:
     Raises:
         NotFound: there is none for this subject.
     """
-    where, params = whose(subject, "q")
-    rows = []
-    if nameable(id_):
-        sql = f"SELECT {COLUMNS} FROM query_log q WHERE q.tenant_id = ? AND q.id = ? AND {where}"
-        rows = c.select(sql, [subject.tenant_id, id_, *params])
-    if not rows:
+    if (row := _seen(c, subject, id_)) is None:
         raise NotFound(f"no question {id_!r}")
-    return QueryRow._make(rows[0])
+    return row
 
 
-def logged(
-    c: Connection,
-    subject: Subject,
-    *,
-    session_id: str | None,
-    limit: int,
-    after: str | None,
-    before: str | None,
-    order: str,
-) -> Listed[LogEntry]:
+def _seen(c: Connection, subject: Subject, id_: str) -> QueryRow | None:
+    row = by_id(c, subject.tenant_id, id_)
+    return row if row is not None and sees(subject, row.user_id) else None
+
+
+def logged(c: Connection, subject: Subject, session_id: str | None, place: Place) -> Listed[LogEntry]:
     """Return one page of the rows that a subject may see, or of those of one session.
 
     Raises:
@@ -135,53 +141,35 @@ def logged(
         params = [*params, *stored_ids]
 
     def seq_of(id_: str) -> int | None:
-        try:
-            return seen(c, subject, id_).seq
-        except NotFound:
-            return None
+        row = _seen(c, subject, id_)
+        return None if row is None else row.seq
 
-    at, until = cursors(after, before, seq_of)
-    page_rows, more = page(
-        c,
-        f"SELECT {COLUMNS} FROM query_log q WHERE q.tenant_id = ? AND {where}",
-        [subject.tenant_id, *params],
-        "q.seq",
-        limit=limit,
-        after=at,
-        before=until,
-        descending=order == "desc",
-    )
-    rows = [QueryRow._make(row) for row in page_rows]
-    return as_page([entry(subject, row) for row in rows], [row.id for row in rows], more)
+    at, until = cursors(place.after, place.before, seq_of)
+    rows, more = page(
+        c, f"SELECT {COLUMNS} FROM query_log q WHERE q.tenant_id = ? AND {where}", [subject.tenant_id, *params],
+        "q.seq", limit=place.limit, after=at, before=until, descending=place.descending,
+    )  # fmt: skip
+    entries = [entry(subject, QueryRow._make(row)) for row in rows]
+    return as_page(entries, [each.id for each in entries], more)
 
 
-def sessions(
-    c: Connection, subject: Subject, *, limit: int, after: str | None, before: str | None, order: str
-) -> Listed[AskSession]:
+def sessions(c: Connection, subject: Subject, place: Place) -> Listed[AskSession]:
     """Return one page of the sessions that a subject may see, in the order in which they began.
 
     Raises:
         InvalidInput: a cursor names none of them.
     """
-    where, params = whose(subject, "a")
-    tenant = subject.tenant_id
-    select = (
-        "SELECT a.id, a.user_id, a.created_at, s.message_count, s.ended_at, a.seq FROM ask_sessions a"
-        f" JOIN sessions s ON s.tenant_id = a.tenant_id AND s.id = a.id WHERE a.tenant_id = ? AND {where}"
-    )
+    select, params = _sessions(subject)
 
     def seq_of(id_: str) -> int | None:
-        if not nameable(id_):
-            return None
-        rows = c.select(f"{select} AND a.id = ?", [tenant, *params, seen_as(c, subject, id_)])
-        return int(rows[0][5]) if rows else None
+        row = _session_row(c, subject, id_)
+        return None if row is None else int(row[-1])
 
-    at, until = cursors(after, before, seq_of)
-    page_rows, more = page(
-        c, select, [tenant, *params], "a.seq", limit=limit, after=at, before=until, descending=order == "desc"
+    at, until = cursors(place.after, place.before, seq_of)
+    rows, more = page(
+        c, select, params, "a.seq", limit=place.limit, after=at, before=until, descending=place.descending
     )
-    titles = {id_: _title(c, tenant, id_) for id_, *_ in page_rows}
-    values = [_session(subject, row, titles[row[0]]) for row in page_rows]
+    values = [_session(c, subject, row) for row in rows]
     return as_page(values, [value.id for value in values], more)
 
 
@@ -191,34 +179,37 @@ def session(c: Connection, subject: Subject, id_: str) -> AskSession:
     Raises:
         NotFound: there is none for this subject.
     """
-    where, params = whose(subject, "a")
-    rows = []
-    stored_id = seen_as(c, subject, id_)
-    if nameable(id_):
-        rows = c.select(
-            "SELECT a.id, a.user_id, a.created_at, s.message_count, s.ended_at FROM ask_sessions a"
-            " JOIN sessions s ON s.tenant_id = a.tenant_id AND s.id = a.id"
-            f" WHERE a.tenant_id = ? AND a.id = ? AND {where}",
-            [subject.tenant_id, stored_id, *params],
-        )
-    if not rows:
+    if (row := _session_row(c, subject, id_)) is None:
         raise NotFound(f"no session {id_!r}")
-    return _session(subject, rows[0], _title(c, subject.tenant_id, stored_id))
+    return _session(c, subject, row)
 
 
-def _title(c: Connection, tenant: str, id_: str) -> str:
-    row = c.one("first_query", [tenant, id_])
-    return "" if row is None else str(row[0])
+def _sessions(subject: Subject) -> tuple[str, list[Any]]:
+    """Return the sessions that a subject may see, as SQL."""
+    where, params = whose(subject, "a")
+    select = (
+        "SELECT a.id, a.user_id, a.created_at, s.message_count, s.ended_at, a.seq FROM ask_sessions a"
+        f" JOIN sessions s ON s.tenant_id = a.tenant_id AND s.id = a.id WHERE a.tenant_id = ? AND {where}"
+    )
+    return select, [subject.tenant_id, *params]
 
 
-def _session(subject: Subject, row: Sequence[Any], title: str) -> AskSession:
+def _session_row(c: Connection, subject: Subject, id_: str) -> Row | None:
+    select, params = _sessions(subject)
+    known = nameable(id_) and c.select(f"{select} AND a.id = ?", [*params, seen_as(c, subject, id_)])
+    return known[0] if known else None
+
+
+def _session(c: Connection, subject: Subject, row: Row) -> AskSession:
+    id_, user_id, created_at, message_count, ended_at, _ = row
+    first = c.one("first_query", [subject.tenant_id, id_])
     return AskSession(
-        id=called(subject, row[0]),
-        user_id=row[1],
-        title=title,
-        message_count=row[3],
-        created_at=moment(row[2]),
-        last_asked_at=moment(row[4]),
+        id=called(subject, id_),
+        user_id=user_id,
+        title="" if first is None else str(first[0]),
+        message_count=message_count,
+        created_at=moment(created_at),
+        last_asked_at=moment(ended_at),
     )
 
 

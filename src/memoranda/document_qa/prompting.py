@@ -1,25 +1,23 @@
-"""Builds the prompt for a model from search results, and the answer without a model. Values to values, no I/O."""
+"""Builds the prompt for a model from search results. Values to values, no I/O."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
-from memoranda.config.sections import Model, UploadAsk
+from memoranda.config.sections import Config
 from memoranda.contexts.assembly import Assembled, Part, Piece, assemble, shortened
+from memoranda.contexts.telling import chunk_mark, chunk_searched, chunk_text, line
 from memoranda.document_qa.values import MemoryHit, SourceChunk
 from memoranda.knowledge.values import Passage
 from memoranda.providers.chat.base import Message
-from memoranda.providers.chat.extractive import NOTHING_TO_QUOTE, UNLIKELY
-from memoranda.providers.chat.quoting import Sentence
 from memoranda.store.retrieval.evidence import Evidence, Result, evidence
 from memoranda.text.cover import only_asks
-from memoranda.text.prompts import UNANSWERED, on_pages
-from memoranda.text.quoting import quoted
+from memoranda.text.prompts import DOCUMENTS, UNANSWERED
 from memoranda.text.tokens import count
+from memoranda.types import Hit
 
 RULES = (
     "You answer questions from documents. Each passage below begins with its name; after each statement that rests on "
@@ -32,7 +30,7 @@ RULES_MEMORIES = (
 )
 RULES_HISTORY = "The messages before the question are what was said last; take from them what it refers to."
 NO_PASSAGE = "No passage of the documents bears on this question."
-HEADINGS: dict[Part, str] = {"documents": "Documents:", "memories": "Memories:"}
+HEADINGS: dict[Part, str] = {"documents": DOCUMENTS, "memories": "Memories:"}
 ELLIPSIS = " …"
 PREVIEW = 240
 """Characters of a preview."""
@@ -54,140 +52,99 @@ class Said(msgspec.Struct, frozen=True):
     tokens: int
 
 
-class Remembered(msgspec.Struct, frozen=True):
-    """A memory in the results: its hit, its whole text, its source messages, and the probability that it is relevant
-    to the question (None: not known)."""
-
-    hit: MemoryHit
-    content: str
-    refs: list[str]
-    relevance: float | None = None
-
-    def within(self, history: Sequence[Said]) -> bool:
-        """Return True if all its source messages are in a history."""
-        return bool(self.refs) and {message.id for message in history}.issuperset(self.refs)
-
-
 class Prompt(msgspec.Struct, frozen=True):
-    """A prompt for a model, and the results in it. `again` are memories that its history repeats, `numbers` those of
-    the other memories. `evidence` is that of all results."""
+    """A prompt for a model, and the results in it. `numbers` are those of its memories, `again` the memories that its
+    history repeats. `written` is the evidence of all passages, `evidence` that of all results."""
 
     messages: list[Message]
     passages: list[Passage]
-    memories: list[Remembered]
-    again: list[Remembered]
     numbers: dict[str, int]
-    history: list[Said]
+    again: set[str]
+    used: list[str]
     tokens: dict[Part, int]
+    written: Evidence
     evidence: Evidence
-
-    @property
-    def used(self) -> list[str]:
-        """The kinds of sources in the prompt."""
-        parts = (("documents", self.passages), ("memories", self.memories), ("history", self.history))
-        return [name for name, things in parts if things]
-
-
-def citation(document_id: str, chunk_index: int) -> str:
-    """Return the citation of a chunk in prompts and answers."""
-    return f"Doc {document_id}/Chunk {chunk_index}"
 
 
 def prompt(
     question: str,
     passages: Sequence[Passage],
-    memories: Sequence[Remembered],
+    memories: Sequence[Hit],
     history: Sequence[Said],
-    *,
-    settings: UploadAsk,
-    model: Model,
+    config: Config,
     history_tokens: int,
 ) -> Prompt:
     """Return a prompt of rules, documents and memories, recent messages and the question, each within its budget and
     all within the context of the model. A memory that the history repeats is left out. Without memories and history it
     is the prompt of plain questions to documents. If the results are not likely to answer, it says so."""
-    judged = evidence_of(question, passages, memories)
-    again = [memory for memory in memories if memory.within(history)]
-    memories = [memory for memory in memories if memory not in again]
-    rules = [RULES, *([RULES_MEMORIES] if memories else []), *([RULES_HISTORY] if history else [])]
-    pieces = [
-        Piece(part="system", text="\n".join(rules)),
-        *(_passage(at, passage) for at, passage in enumerate(passages)),
-        *(_memory(at, memory) for at, memory in enumerate(memories)),
-        *(
-            Piece(part="recent", text=message.content, id=str(at), score=float(at))
-            for at, message in enumerate(history)
-        ),
-        Piece(part="question", text=question),
+    written = evidence(question, list(map(_judged_passage, passages)))
+    remembered = evidence(question, list(map(_judged_memory, memories)))
+    judged = max(written, remembered, key=lambda item: item.probability)
+    said = {message.id for message in history}
+    again = {
+        hit.memory.id
+        for hit in memories
+        if hit.memory.source_refs and said.issuperset(hit.memory.source_refs)
+    }
+    shown = [hit for hit in memories if hit.memory.id not in again]
+    rules = [RULES, *([RULES_MEMORIES] if shown else []), *([RULES_HISTORY] if history else [])]
+    texts: list[tuple[Part, list[str]]] = [
+        ("documents", list(map(chunk_text, passages))),
+        ("memories", [_memory(at, hit) for at, hit in enumerate(shown, 1)]),
+        ("recent", [message.content for message in history]),
     ]
-    total = model.context_tokens - (model.max_output_tokens or ANSWER_TOKENS) - MARGIN
+    pieces = [
+        Piece(part=part, text=text, id=str(at), score=float(at if part == "recent" else -at))
+        for part, own in texts
+        for at, text in enumerate(own)
+    ]
+    settings, model = config.upload_ask, config.model
+    budgets = (settings.document_tokens, settings.memory_tokens, history_tokens)
     assembled = assemble(
-        pieces,
-        total=max(LEAST, total),
-        budgets={
-            "documents": settings.document_tokens,
-            "memories": settings.memory_tokens,
-            "recent": history_tokens,
-        },
+        [
+            Piece(part="system", text="\n".join(rules)),
+            *pieces,
+            Piece(part="question", text=question),
+        ],
+        total=max(LEAST, model.context_tokens - (model.max_output_tokens or ANSWER_TOKENS) - MARGIN),
+        budgets=dict(zip(("documents", "memories", "recent"), budgets, strict=True)),
         count=count,
         headings=HEADINGS,
         ellipsis=ELLIPSIS,
     )
-    placed_texts: dict[Part, list[tuple[int, str]]] = {}
-    for placed in assembled.placed:
-        if placed.piece.id:
-            placed_texts.setdefault(placed.piece.part, []).append((int(placed.piece.id), placed.text))
-    messages = [(history[at], text) for at, text in placed_texts.get("recent", [])]
+    placed: dict[str, list[tuple[int, str]]] = {part: [] for part, _ in texts}
+    for each in assembled.placed:
+        if each.piece.id:
+            placed[each.piece.part].append((int(each.piece.id), each.text))
+    recent = [{"role": history[at].role, "content": text} for at, text in placed["recent"]]
+    names = (("documents", "documents"), ("memories", "memories"), ("recent", "history"))
     return Prompt(
-        messages=_messages(
-            assembled,
-            [{"role": message.role, "content": text} for message, text in messages],
-            doubtful=judged.level == "none",
-            role=model.context_role,
-        ),
-        passages=[passages[at] for at, _ in placed_texts.get("documents", [])],
-        memories=[memories[at] for at, _ in placed_texts.get("memories", [])],
+        messages=_messages(assembled, recent, doubtful=judged.level == "none", role=model.context_role),
+        passages=[passages[at] for at, _ in placed["documents"]],
+        numbers={shown[at].memory.id: at + 1 for at, _ in placed["memories"]},
         again=again,
-        numbers={memories[at].hit.id: at + 1 for at, _ in placed_texts.get("memories", [])},
-        history=[message for message, _ in messages],
+        used=[name for part, name in names if placed[part]],
         tokens=assembled.tokens,
+        written=written,
         evidence=judged,
     )
 
 
-def evidence_of(question: str, passages: Sequence[Passage], memories: Sequence[Remembered] = ()) -> Evidence:
-    """Return the evidence of the passages, with the names of their files and sections, or of the memories, whichever is
-    greater. Of an earlier question only the answer counts: one who asks again has no answer yet."""
-    chunks = [
-        Result(_judged_text(passage), None, passage.similarity, passage.relevance, written=True)
-        for passage in passages
-    ]
-    remembered = [
-        Result(memory.content.partition("\n")[2], None, None)
-        if memory.hit.source == "qa_turn"
-        else Result(memory.content, None, memory.hit.similarity, memory.relevance)
-        for memory in memories
-    ]
-    return max(evidence(question, chunks), evidence(question, remembered), key=lambda item: item.probability)
+def _judged_passage(passage: Passage) -> Result:
+    """Return a passage as evidence, with the names of its file and section unless it only asks."""
+    text = passage.text if only_asks(passage.text) else chunk_searched(passage)
+    return Result(text, None, passage.similarity, passage.relevance, written=True)
 
 
-def _judged_text(passage: Passage) -> str:
-    above = [] if only_asks(passage.text) else [passage.title, passage.filename, passage.heading]
-    return "\n".join(filter(None, [*above, passage.text]))
+def _judged_memory(hit: Hit) -> Result:
+    """Return a memory as evidence: of an earlier question only the answer, as one who asks again has none yet."""
+    if hit.memory.source == "qa_turn":
+        return Result(hit.memory.content.partition("\n")[2], None, None)
+    return Result(hit.memory.content, None, hit.similarity, hit.relevance)
 
 
-def _passage(at: int, passage: Passage) -> Piece:
-    where = [pages] if (pages := on_pages(passage.page, passage.last_page)) else []
-    where += [" ".join(passage.heading.split())] if passage.heading else []
-    place = f" ({', '.join(where)})" if where else ""
-    name = f"[{citation(passage.file_id, passage.chunk_index)}] {quoted(passage.filename)}{quoted(place)}"
-    return Piece(part="documents", text=f"{name}\n{quoted(passage.readable)}", id=str(at), score=-float(at))
-
-
-def _memory(at: int, memory: Remembered) -> Piece:
-    text = quoted(" ".join(memory.content.split()))
-    name = f"[Memory {at + 1}] ({memory.hit.source}, score {memory.hit.score:.2f})"
-    return Piece(part="memories", text=f"{name} {text}", id=str(at), score=-float(at))
+def _memory(number: int, hit: Hit) -> str:
+    return f"[Memory {number}] ({hit.memory.source}, score {hit.score:.2f}) {line(hit.memory.content)}"
 
 
 def _messages(assembled: Assembled, history: list[Message], *, doubtful: bool, role: str) -> list[Message]:
@@ -215,22 +172,6 @@ def trimmed(history: Sequence[Said], tokens: int) -> list[Said]:
     return latest[::-1]
 
 
-def heuristic(
-    question: str, passages: Sequence[Passage], quotes: Sequence[Sentence]
-) -> tuple[str, list[Passage], Evidence]:
-    """Return the `quotes` of passages, which are their sources by number, each with its citation, the passages that
-    they are of, and the evidence; where the passages are not likely to answer, the first quote alone, and that it is
-    the closest."""
-    judged = evidence_of(question, passages)
-    if not quotes:
-        return NOTHING_TO_QUOTE, [], judged
-    unlikely = judged.level == "none"
-    quoted = [(quote.text, passages[quote.source.number]) for quote in quotes[: 1 if unlikely else None]]
-    text = " ".join(f"{said} ({citation(passage.file_id, passage.chunk_index)})" for said, passage in quoted)
-    cited = list({passage.chunk_id: passage for _, passage in quoted}.values())
-    return f"{UNLIKELY}{text}" if unlikely else text, cited, judged
-
-
 def chunks_shown(passages: Sequence[Passage], answer: str) -> list[SourceChunk]:
     """Return passages as callers see them, with whether the answer cites them."""
     cited = {(id_, int(n)) for id_, n in _CITED_CHUNK.findall(answer)}
@@ -239,7 +180,7 @@ def chunks_shown(passages: Sequence[Passage], answer: str) -> list[SourceChunk]:
             document_id=passage.file_id,
             filename=passage.filename,
             chunk_index=passage.chunk_index,
-            citation=citation(passage.file_id, passage.chunk_index),
+            citation=chunk_mark(passage),
             preview=preview(passage.text),
             score=passage.score,
             page=passage.page,
@@ -251,24 +192,25 @@ def chunks_shown(passages: Sequence[Passage], answer: str) -> list[SourceChunk]:
     ]
 
 
-def memories_shown(prompt: Prompt, memories: Sequence[Remembered], answer: str) -> list[MemoryHit]:
+def memories_shown(prompt: Prompt, memories: Sequence[Hit], answer: str) -> list[MemoryHit]:
     """Return the memories of an answer, best first, with whether it cites them."""
     cited = {int(n) for n in _CITED_MEMORY.findall(answer)}
-    numbers, again = prompt.numbers, {memory.hit.id for memory in prompt.again}
     return [
-        msgspec.structs.replace(
-            memory.hit, cited=numbers.get(memory.hit.id) in cited, in_history=memory.hit.id in again
+        MemoryHit(
+            id=hit.memory.id,
+            source=hit.memory.source or "",
+            preview=preview(hit.memory.content),
+            score=hit.score,
+            similarity=hit.similarity,
+            importance=hit.memory.importance,
+            cited=prompt.numbers.get(hit.memory.id) in cited,
+            in_history=hit.memory.id in prompt.again,
         )
-        for memory in memories
-        if memory.hit.id in numbers or memory.hit.id in again
+        for hit in memories
+        if hit.memory.id in prompt.numbers or hit.memory.id in prompt.again
     ]
 
 
 def preview(text: str) -> str:
     """Return the beginning of a text, on one line."""
     return shortened(" ".join(text.split()), PREVIEW)
-
-
-def as_rows(hits: Sequence[Any]) -> str:
-    """Return sources or memories in the form of the log."""
-    return msgspec.json.encode(hits).decode("utf-8")

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal, TypedDict, get_args
+from typing import Annotated, Any, Literal, TypedDict, get_args
 
 import msgspec
+from msgspec import Meta
 
 from memoranda.knowledge.values import FileError, FileState
-from memoranda.types import EvidenceLevel
+from memoranda.types import SOME_TEXT, Diversity, EvidenceLevel, Id, configured, says
 
+MAX_NAMED = 100
+"""The most documents that a question names."""
+AskedText = Annotated[
+    str,
+    Meta(
+        pattern=SOME_TEXT,
+        extra=says("must hold some text, without NUL characters"),
+        extra_json_schema=configured(maxLength="limits.max_query_chars"),
+    ),
+]
+Few = Annotated[int, Meta(ge=0, le=50)]
 MemoryScope = Literal["user", "session"]
 By = Literal["model", "heuristic"]
 Status = Literal["answered", "quoted", "fallback", "empty"]
@@ -45,15 +57,15 @@ class AskRequest(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fi
     With `memory_scope` `session` memories of this session alone are looked up. `diversity` 0 to 1 trades relevance of
     chunks for variety (maximal marginal relevance); 0 is off."""
 
-    question: str
-    session_id: str | None = None
-    top_k_docs: int | None = None
-    top_k_mems: int | None = None
-    max_history_tokens: int | None = None
+    question: AskedText
+    session_id: Id | None = None
+    top_k_docs: Few | None = None
+    top_k_mems: Few | None = None
+    max_history_tokens: Annotated[int, Meta(ge=0, le=32_000)] | None = None
     include_history: bool = True
-    document_ids: list[str] | None = None
+    document_ids: Annotated[list[str], Meta(min_length=1, max_length=MAX_NAMED)] | None = None
     memory_scope: MemoryScope = "user"
-    diversity: float = 0.0
+    diversity: Diversity = 0.0
 
 
 class AskFields(TypedDict, total=False):

@@ -53,10 +53,11 @@ def _repeats(passage: Passage, other: Passage) -> bool:
     return passage.end <= other.end
 
 
-def source(passage: Passage, number: int = 0) -> Source:
+def source(passage: Passage, number: int = 0, mark: str = "") -> Source:
     """Return a passage as a source."""
     return Source(
         number=number,
+        mark=mark,
         text=passage.text,
         title=passage.filename,
         id=passage.file_id,

@@ -288,8 +288,6 @@ class Memories:
             InvalidInput: a field is wrong, or the cursor names no memory.
         """
         check_page(limit, order, MAX_PAGE)
-        if after is not None and before is not None:
-            raise InvalidInput("before", "goes without `after`: a page is read in one direction")
         where = self._where(
             convert(fields, Selection, beside=("limit", "after", "before", "order", "pinned"))
         )

@@ -15,8 +15,8 @@ from memoranda.types import Page, Subject
 
 
 class Place(NamedTuple):
-    """Which page to read: at most `limit` memories beyond the one with id `after`, or up to the one with id `before`.
-    At most one of the two is set."""
+    """Which page to read: at most `limit` memories beyond the one with id `after`, or up to the one with id
+    `before`."""
 
     limit: int
     after: str | None
@@ -28,9 +28,11 @@ def read_page(c: Connection, subject: Subject, where: Filter, place: Place) -> P
     """Return one page of the memories that pass.
 
     Raises:
-        InvalidInput: the cursor names no memory that the subject may see.
+        InvalidInput: there are two cursors, or one names no memory that the subject may see.
     """
     after, before = place.after, place.before
+    if after is not None and before is not None:
+        raise InvalidInput("before", "goes without `after`: a page is read in one direction")
     backwards = before is not None
     cursor = None
     if after or before:

@@ -9,8 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
-from memoranda.document_qa.documents import MAX_NAMED
-from memoranda.document_qa.values import AskSession, Document, LogEntry, MemoryScope
+from memoranda.document_qa.values import MAX_NAMED, AskSession, Document, LogEntry, MemoryScope
 from memoranda.types import SOME_TEXT, Content, Diversity, Id, Importance, Rate, configured, says, some_text
 from memoranda.validation.constraints import Constraint, NotBoth, OneOf
 

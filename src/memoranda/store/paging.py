@@ -16,6 +16,7 @@ from memoranda.text.json import compact_json
 from memoranda.types import Subject
 
 T = TypeVar("T")
+V = TypeVar("V")
 KEPT = 3_600_000_000
 """Microseconds for which the place of a deleted row is known."""
 
@@ -27,6 +28,11 @@ class Listed(msgspec.Struct, Generic[T], kw_only=True, tag_field="object", tag="
     first_id: str | None
     last_id: str | None
     has_more: bool
+
+    def each(self, value: Callable[[T], V]) -> Listed[V]:
+        """Return the page with the `value` of each of its rows."""
+        data = list(map(value, self.data))
+        return Listed(data=data, first_id=self.first_id, last_id=self.last_id, has_more=self.has_more)
 
 
 def page(

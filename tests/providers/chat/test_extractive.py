@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -182,6 +183,14 @@ def test_memories_are_named_and_have_no_marker() -> None:
     assert answer("Who bought the pump?", [unnamed])[0] == TextDelta(
         "Ada bought the pump in March. (from memory)"
     )
+
+
+def test_a_source_with_a_mark_is_cited_by_it() -> None:
+    (manual,) = documents(GERMAN)
+    marked = msgspec.structs.replace(manual, mark="Doc file-1/Chunk 0")
+    (piece, _) = answer("Welche Garantie gilt?", [marked])
+    assert isinstance(piece, TextDelta)
+    assert piece.text == "Die Garantie gilt zwei Jahre ab dem Kauf. (Doc file-1/Chunk 0)"
 
 
 def test_markers_of_the_text_itself_are_no_citations() -> None:

@@ -29,14 +29,15 @@ Form = Literal["text", "fact", "summary"]
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """A text in the prompt that can be cited: its marker's number, its kind, and its origin. `columns` is the row that
-    names the columns of the table in which the text begins; `about` is what it took the place of, and `question` the
-    message that it replies to, whose words it may lack. `form` is `fact` for a fact, a whole statement, and `summary`
-    for a summary, which repeats what messages and facts say."""
+    """A text in the prompt that can be cited: its marker's number, or the `mark` that it is cited by instead, its kind,
+    and its origin. `columns` is the row that names the columns of the table in which the text begins; `about` is what
+    it took the place of, and `question` the message that it replies to, whose words it may lack. `form` is `fact` for a
+    fact, a whole statement, and `summary` for a summary, which repeats what messages and facts say."""
 
     number: int
     text: str
     title: str
+    mark: str = ""
     kind: Literal["document", "memory"] = "document"
     id: str = ""
     score: float = 0.0

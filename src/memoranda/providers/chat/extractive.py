@@ -85,6 +85,8 @@ def _texts(sentences: Sequence[Sentence], ask: Ask, searched: bool) -> list[str]
 def quoted(sentence: Sentence) -> str:
     """Return the sentence with its marker; a memory is named, since it has no file that a marker could refer to."""
     source = sentence.source
+    if source.mark:
+        return f"{sentence.text} ({source.mark})"
     if source.kind == "document":
         return f"{sentence.text} [{source.number}]"
     return f"{sentence.text} {memory_name(source.title)}"
