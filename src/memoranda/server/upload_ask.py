@@ -10,7 +10,7 @@ from memoranda.document_qa.values import Asked, AskRequest, Document, LogEntry
 from memoranda.server import wire_upload_ask as own
 from memoranda.server.form_uploads import arrived
 from memoranda.server.route import Call, Form, Route
-from memoranda.store.paging import Listed
+from memoranda.store.paging import Listed, as_page
 from memoranda.types import Job, Memory
 
 P = TypeVar("P")
@@ -18,6 +18,10 @@ P = TypeVar("P")
 
 def _asking(call: Call[Any, Any], user_id: str | None) -> UploadAsk:
     return call.workspace.upload_ask.acting_for(user_id)
+
+
+def _paging(query: own.PageQuery) -> dict[str, Any]:
+    return {name: getattr(query, name) for name in ("limit", "after", "before", "order")}
 
 
 def _page(type_: Callable[..., P], listed: Listed[Any]) -> P:
@@ -38,11 +42,8 @@ async def add(call: Call[own.DocumentBody | None, None]) -> Document:
 
 
 async def documents(call: Call[None, own.DocumentsQuery]) -> own.DocumentPage:
-    query = call.query
-    listed = await _asking(call, query.user_id).documents.list(
-        limit=query.limit, after=query.after, before=query.before, order=query.order
-    )
-    return _page(own.DocumentPage, listed)
+    documents = _asking(call, call.query.user_id).documents
+    return _page(own.DocumentPage, await documents.list(**_paging(call.query)))
 
 
 async def document(call: Call[None, own.UserQuery]) -> Document:
@@ -73,11 +74,8 @@ async def ask(call: Call[own.AskBody, None]) -> Asked:
 
 
 async def sessions(call: Call[None, own.PageQuery]) -> own.AskSessionPage:
-    query = call.query
-    listed = await _asking(call, query.user_id).sessions(
-        limit=query.limit, after=query.after, before=query.before, order=query.order
-    )
-    return _page(own.AskSessionPage, listed)
+    asking = _asking(call, call.query.user_id)
+    return _page(own.AskSessionPage, await asking.sessions(**_paging(call.query)))
 
 
 async def session(call: Call[None, own.MessagesQuery]) -> own.SessionWithMessages:
@@ -94,10 +92,7 @@ async def messages(call: Call[None, own.MessagesQuery]) -> own.AskMessagePage:
 
 
 async def _said(asking: UploadAsk, call: Call[None, own.MessagesQuery]) -> own.AskMessagePage:
-    query = call.query
-    listed = await asking.messages(
-        call.id, limit=query.limit, after=query.after, before=query.before, order=query.order
-    )
+    listed = await asking.messages(call.id, **_paging(call.query))
     data = [
         own.SaidMessage(
             id=message.id,
@@ -108,9 +103,7 @@ async def _said(asking: UploadAsk, call: Call[None, own.MessagesQuery]) -> own.A
         )
         for message in listed.data
     ]
-    return own.AskMessagePage(
-        data=data, first_id=listed.first_id, last_id=listed.last_id, has_more=listed.has_more
-    )
+    return _page(own.AskMessagePage, as_page(data, [message.id for message in data], listed.has_more))
 
 
 async def delete_session(call: Call[None, own.UserQuery]) -> own.Deleted:
@@ -119,15 +112,8 @@ async def delete_session(call: Call[None, own.UserQuery]) -> own.Deleted:
 
 
 async def logs(call: Call[None, own.LogsQuery]) -> own.AskLogPage:
-    query = call.query
-    listed = await _asking(call, query.user_id).logs(
-        session_id=query.session_id,
-        limit=query.limit,
-        after=query.after,
-        before=query.before,
-        order=query.order,
-    )
-    return _page(own.AskLogPage, listed)
+    asking = _asking(call, call.query.user_id)
+    return _page(own.AskLogPage, await asking.logs(session_id=call.query.session_id, **_paging(call.query)))
 
 
 async def log_entry(call: Call[None, own.UserQuery]) -> LogEntry:
@@ -146,14 +132,8 @@ async def remember(call: Call[own.NoteBody, None]) -> own.AskMemory:
 
 
 async def memories(call: Call[None, own.PageQuery]) -> own.AskMemoryPage:
-    query = call.query
-    listed = await _asking(call, query.user_id).memories(
-        limit=query.limit, after=query.after, before=query.before, order=query.order
-    )
-    data = [_memory(memory) for memory in listed.data]
-    return own.AskMemoryPage(
-        data=data, first_id=listed.first_id, last_id=listed.last_id, has_more=listed.has_more
-    )
+    asking = _asking(call, call.query.user_id)
+    return _page(own.AskMemoryPage, (await asking.memories(**_paging(call.query))).each(_memory))
 
 
 async def delete_memory(call: Call[None, own.UserQuery]) -> own.Deleted:
