@@ -34,7 +34,7 @@ import fill
 from fill import texts
 from load import free_port, server
 from memoranda import Memoranda
-from memoranda.server import create_app
+from memoranda.server.app import create_app
 from memoranda.server.serve import listening, url_of
 
 

@@ -35,10 +35,10 @@ from memoranda.filters import all_of
 from memoranda.providers.embeddings.base import QueryEmbedding
 from memoranda.store.access import scopes_filter, selection_filter
 from memoranda.store.retrieval import superseding
-from memoranda.store.retrieval.candidates import Target
+from memoranda.store.retrieval.fusion import Target
 from memoranda.store.retrieval.rerank_features import read as read_candidates
 from memoranda.store.retrieval.scoring import logits
-from memoranda.text.json import compact_json
+from memoranda.text.stored import compact_json
 from memoranda.text.terms import query_terms
 from memoranda.types import NewMemory, Query, Subject
 

@@ -13,7 +13,7 @@ import memoranda
 from memoranda.app import auto_embedder
 from memoranda.app.blocking import BlockingMemoranda
 from memoranda.providers.embeddings import manifest
-from memoranda.server import create_app
+from memoranda.server.app import create_app
 from memoranda.store import covering
 from memoranda.text.analysis import language_in
 from support.waiting import until

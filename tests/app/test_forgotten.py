@@ -12,8 +12,8 @@ from memoranda.app.bundle_files import write_bundle
 from memoranda.app.history_report import HistoryImported
 from memoranda.memory_stores.values import NewStore, NewStoreMemory
 from memoranda.responses.profiles import NewProfile
+from memoranda.store.changes import MARKS
 from memoranda.store.forgotten import FORGOTTEN, FORGOTTEN_WITH
-from memoranda.store.steps import MARKS
 from memoranda.types import Subject
 
 WORD = "xylophonequartz"

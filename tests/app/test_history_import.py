@@ -31,7 +31,7 @@ from memoranda.app.history_import import (
 )
 from memoranda.app.history_report import HistoryImported, Stored
 from memoranda.errors import InvalidInput
-from memoranda.store.steps import CHARS
+from memoranda.store.changes import CHARS
 from memoranda.types import Memory
 from support.exports import SAMPLES, Sample, chatgpt_conversation, chatgpt_node, jsonl, packed, write
 

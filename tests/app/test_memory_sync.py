@@ -24,7 +24,7 @@ from memoranda.app.folder_sync.memory_sync import (
 from memoranda.app.folder_sync.scan import Skipped, Text, read
 from memoranda.app.folder_sync.sync import gone
 from memoranda.store.validation import digest
-from memoranda.text.json import compact_json
+from memoranda.text.stored import compact_json
 from memoranda.types import Memory
 
 NAMES = st.sampled_from(["a.txt", "b.txt", "c.txt"])

@@ -16,7 +16,7 @@ from memoranda.app.blocking import BlockingMemoranda
 from memoranda.errors import EmbedderUnavailable, Forbidden, InvalidInput
 from memoranda.indexes.vector import Index
 from memoranda.storage.sql import Connection
-from memoranda.store.index_batches import changed_page, replay
+from memoranda.store.changes import changed_page, replay
 from memoranda.store.index_checks import check_filled
 from memoranda.store.index_sync import Mirror
 from memoranda.types import Subject

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memoranda.server.console_assets import assets
-from memoranda.server.console_bundles import bundles
+from memoranda.server.console_assets import assets, bundles
 from support.console import SOURCE
 
 SOURCES = {

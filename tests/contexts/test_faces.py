@@ -21,7 +21,7 @@ from memoranda.text.prompts import QUOTED
 pytestmark = pytest.mark.rows_in("sqlite")
 START = """
 import sys
-from memoranda.server import serve
+from memoranda.server.serve import serve
 from memoranda.config import load
 given = {"data": sys.argv[1], "embedder": {"url": "hash:256"}, "server": {"port": 0}}
 serve(load(env={}, overrides=given), started=lambda url: print(url, flush=True))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memoranda.contexts import choosing, relevance
+from memoranda.contexts import choosing, matters
 from memoranda.providers.embeddings.base import Calibration
 from memoranda.types import Hit, Memory
 
@@ -69,12 +69,12 @@ def one(id_: str, similarity: float, score: float, **fields: Any) -> Hit:
 
 
 def kept(*hits: Hit) -> list[str]:
-    chosen, _ = relevance.relevant(choosing.candidates(hits), "Where is the key?", {}, NOWHERE, topic=True)
+    chosen, _ = matters.relevant(choosing.candidates(hits), "Where is the key?", {}, NOWHERE, topic=True)
     return [candidate.memory.id for candidate in chosen]
 
 
 def test_what_is_far_behind_the_best_is_left_out() -> None:
-    best, near, far = one("a", 0.8, 0.6), one("b", 0.78, 0.1), one("c", 0.4, 0.6 * relevance.LEAST / 2)
+    best, near, far = one("a", 0.8, 0.6), one("b", 0.78, 0.1), one("c", 0.4, 0.6 * matters.LEAST / 2)
     assert kept(best, near, far) == ["a", "b"]
     assert kept(far) == ["c"], "of nothing better"
 
@@ -88,5 +88,5 @@ def test_what_took_the_place_of_something_relevant_is_relevant() -> None:
     for hit in (new, others):
         hit.memory.occurred_at = MAY + timedelta(days=3)
     vectors = dict.fromkeys("abc", np.array([1.0, 0.0], np.float32))
-    scores = relevance.scores_of_matters(choosing.candidates([old, new, others]), vectors, NOWHERE)
+    scores = matters.scores_of_matters(choosing.candidates([old, new, others]), vectors, NOWHERE)
     assert scores.tolist() == pytest.approx([0.6, 0.6, 1e-4])

@@ -16,7 +16,7 @@ import uvicorn
 
 from memoranda.app.blocking import BlockingMemoranda
 from memoranda.document_qa.prompting import RULES
-from memoranda.server import create_app
+from memoranda.server.app import create_app
 from memoranda.types import Subject
 from support import chat_server
 from support.waiting import until, until_async

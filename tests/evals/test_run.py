@@ -15,8 +15,7 @@ from memoranda.app.evals.dataset import Question
 from memoranda.app.evals.fit import Example, fitted, left_out, ranked
 from memoranda.app.evals.fit_sets import LONGEST, excerpts, unanswered
 from memoranda.cli.app import app
-from memoranda.store.retrieval.scoring import FEATURES, Weights
-from memoranda.store.retrieval.scoring_weights import load
+from memoranda.store.retrieval.scoring import FEATURES, Weights, load
 
 WANTED = {"recall@5", "recall@10", "hit@10", "ndcg@10", "mrr"}
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from memoranda.app.blocking import BlockingMemoranda
 from memoranda.facts.tags import content_tags, informative_tags
 from memoranda.sessions.message_drafts import SAME_ROLES
-from memoranda.text.statements import own_text, statements
+from memoranda.text.sentences import own_text, statements
 from memoranda.types import MACHINES, Subject
 
 pytestmark = pytest.mark.rows_in("sqlite")

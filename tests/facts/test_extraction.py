@@ -283,7 +283,7 @@ def test_a_write_that_fails_leaves_nothing_half_done(talk: Any, monkeypatch: pyt
 
     monkeypatch.setattr(extraction, "learn", broken)
     with monkeypatch.context() as m:
-        m.setattr("memoranda.store.retries.backoff", lambda attempt: 0.05)
+        m.setattr("memoranda.store.job_kinds.backoff", lambda attempt: 0.05)
         subject = talk.rc.as_subject(talk.admin).sessions
         subject.observe([{"content": SAID, "user_id": "mara", "speaker": "Mara"}], session_id="s")
         until(lambda: talk.core.model.asked, "a question of the model")

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memoranda.facts.rules import RULES, captured
-from memoranda.text.statements import statements
+from memoranda.text.sentences import statements
 from support.growth import grows_in_proportion
 
 

@@ -18,11 +18,11 @@ from memoranda.clock import now_micros
 from memoranda.errors import Conflict, Forbidden, NotFound, StorageError
 from memoranda.facts import cut, provenance, versions
 from memoranda.facts.maintenance import Clock
-from memoranda.store import retries
-from memoranda.store.retries import RELEASE_JOB
+from memoranda.store import job_kinds
+from memoranda.store.job_kinds import RELEASE_JOB
 from memoranda.store.rows import fetch_ids
 from memoranda.store.transaction import Writing
-from memoranda.text.json import compact_json
+from memoranda.text.stored import compact_json
 from support.waiting import until
 
 
@@ -229,7 +229,7 @@ def failing(talk: Any, monkeypatch: pytest.MonkeyPatch, times: int = 1_000) -> l
             raise RuntimeError("the disk is full")
         return await real.handler(run)
 
-    monkeypatch.setattr(retries, "backoff", lambda attempt: 0.01)
+    monkeypatch.setattr(job_kinds, "backoff", lambda attempt: 0.01)
     monkeypatch.setattr(provenance, "MARKS", 3)
     monkeypatch.setitem(talk.core.jobs.kinds, RELEASE_JOB, replace(real, handler=release))
     return left

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from memoranda.errors import Conflict, IndexUnavailable, InvalidInput, NotFound
 from memoranda.facts import provenance, reconciling
-from memoranda.store.job_kinds import Run
-from memoranda.store.retries import RELEASE_JOB
+from memoranda.store.job_kinds import RELEASE_JOB, Run
 from memoranda.store.rows import fetch_ids
 from memoranda.store.transaction import Writing
 from memoranda.text.instructions import TAG

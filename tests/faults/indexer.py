@@ -34,7 +34,7 @@ from memoranda.knowledge import pipeline
 from memoranda.knowledge.expiry import Expiry
 from memoranda.providers.embeddings.base import Embedded, Task
 from memoranda.providers.embeddings.hash import HashEmbedder
-from memoranda.server import serve
+from memoranda.server.serve import serve
 from support.waiting import SECONDS, until
 
 TESTS = str(Path(__file__).parents[1])

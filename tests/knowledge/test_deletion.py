@@ -18,7 +18,7 @@ from memoranda.errors import NotFound, StorageError
 from memoranda.knowledge import pipeline
 from memoranda.knowledge.removal import REMOVE_JOB, hide
 from memoranda.knowledge.values import NewStoreFile
-from memoranda.store import job_kinds, retries
+from memoranda.store import job_kinds
 from memoranda.text.splitting import Chunking
 from memoranda.types import Subject
 from support.waiting import until
@@ -34,7 +34,7 @@ TABLES = {
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retries, "backoff", lambda attempt: 0.01)
+    monkeypatch.setattr(job_kinds, "backoff", lambda attempt: 0.01)
 
 
 def text_of(number: int = 0) -> str:

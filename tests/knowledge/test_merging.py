@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memoranda.knowledge.merging import LONGEST, Part, merged, neighbouring
+from memoranda.knowledge.chunks import LONGEST, Part, merged, neighbouring
 from memoranda.text.splitting import Chunking
 
 PARAGRAPHS = [

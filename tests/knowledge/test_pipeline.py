@@ -18,7 +18,7 @@ from memoranda.knowledge import filling, pipeline
 from memoranda.knowledge.filling import Filling
 from memoranda.knowledge.values import NewStoreFile
 from memoranda.providers.embeddings.base import Embedded, Embedder, Span, Task
-from memoranda.store import retries
+from memoranda.store import job_kinds
 from memoranda.text.splitting import Chunking
 from memoranda.types import NewMemory, Subject
 from support.waiting import until
@@ -29,7 +29,7 @@ TINY = Chunking(size=3, overlap=0)
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retries, "backoff", lambda attempt: 0.01)
+    monkeypatch.setattr(job_kinds, "backoff", lambda attempt: 0.01)
     monkeypatch.setattr(pipeline, "RETRY_AFTER", 0.02)
 
 

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from memoranda.errors import EmbedderUnavailable, InvalidInput, NotFound, StorageError
 from memoranda.knowledge import pipeline, waiting
-from memoranda.knowledge.text import joined
+from memoranda.knowledge.chunks import joined
 from memoranda.knowledge.values import NewStoreFile, Passage, StoreChange
-from memoranda.store import retries
+from memoranda.store import job_kinds
 from memoranda.text.splitting import Chunking
 from memoranda.types import KINDS, Subject
 from support.pdf_files import page, pdf_of
@@ -50,7 +50,7 @@ The kite was rare for a hundred years. Now it is seen every day. It likes the wa
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retries, "backoff", lambda attempt: 0.01)
+    monkeypatch.setattr(job_kinds, "backoff", lambda attempt: 0.01)
 
 
 # --- what a store says of itself -----------------------------------------------------------------------

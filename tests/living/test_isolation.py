@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from memoranda.app.blocking import BlockingMemoranda
-from memoranda.server import create_app
+from memoranda.server.app import create_app
 from support.waiting import until
 
 NORTH, SOUTH = "north", "south"

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 import pytest
 
 import memoranda
-from memoranda.server import create_app
+from memoranda.server.app import create_app
 from support import chat_server, conversation_model, postgres
 
 from . import atelier, harbor, replay

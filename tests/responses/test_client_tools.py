@@ -9,7 +9,8 @@ import pytest
 
 from memoranda.errors import InvalidInput
 from memoranda.providers.chat.request import refused_parameter
-from memoranda.responses.offers import in_namespace, offers
+from memoranda.responses.declared import in_namespace
+from memoranda.responses.offers import offers
 
 pytestmark = pytest.mark.rows_in("sqlite")
 FIND = {"type": "function", "name": "find", "parameters": {"type": "object", "properties": {}}}

@@ -16,13 +16,12 @@ from hypothesis import strategies as st
 from memoranda.config.sections import Summarization
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.providers.chat.scripted import ScriptedModel
-from memoranda.responses import compaction
-from memoranda.responses.compaction import compaction_item, decode, encode
+from memoranda.responses import values
 from memoranda.responses.conversations import keep_summary
 from memoranda.responses.items import checked
 from memoranda.responses.messages import to_messages
 from memoranda.responses.summaries import compacted
-from memoranda.responses.values import Summary
+from memoranda.responses.values import Summary, compaction_item, packed, unpack
 from memoranda.text import prompts
 
 TEXT = "User: the kettle is green. 水は青い. 😀"
@@ -30,17 +29,17 @@ TEXT = "User: the kettle is green. 水は青い. 😀"
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
 def test_what_was_packed_comes_back(text: str) -> None:
-    assert decode(encode(text)) == text
+    assert unpack(packed(text)) == text
 
 
 @pytest.mark.parametrize(
     "content",
-    ["", "rubbish", "gAAAAABo-other-servers", 7, None, encode(TEXT)[:-4], encode(TEXT) + "AAAA", "rc1.", "rc1.é",
+    ["", "rubbish", "gAAAAABo-other-servers", 7, None, packed(TEXT)[:-4], packed(TEXT) + "AAAA", "rc1.", "rc1.é",
      "rc1." + base64.urlsafe_b64encode(b"1234" + zlib.compress(b"other")).decode()],
 )  # fmt: skip
 def test_rubbish_is_refused_by_name(content: Any) -> None:
     with pytest.raises(InvalidInput) as caught:
-        decode(content, "input[3].encrypted_content")
+        unpack(content, "input[3].encrypted_content")
     assert caught.value.field == "input[3].encrypted_content"
     assert "compact" in str(caught.value)
 
@@ -48,19 +47,19 @@ def test_rubbish_is_refused_by_name(content: Any) -> None:
 @given(st.integers(0, 10_000), st.integers(1, 255))
 def test_no_changed_byte_changes_the_text(place: int, change: int) -> None:
     """A bit that only says how hard it was packed may change."""
-    body = bytearray(base64.urlsafe_b64decode(encode(TEXT).removeprefix("rc1.")))
+    body = bytearray(base64.urlsafe_b64decode(packed(TEXT).removeprefix("rc1.")))
     body[place % len(body)] ^= change
     with suppress(InvalidInput):
-        assert decode("rc1." + base64.urlsafe_b64encode(bytes(body)).decode()) == TEXT
+        assert unpack("rc1." + base64.urlsafe_b64encode(bytes(body)).decode()) == TEXT
 
 
 def test_what_unpacks_to_more_than_a_mebibyte_is_refused() -> None:
-    raw = b"a" * (4 * compaction.MAX_CHARS)
+    raw = b"a" * (4 * values.MAX_PACKED_CHARS)
     bomb = zlib.crc32(raw).to_bytes(4, "big") + zlib.compress(raw, 9)
     content = "rc1." + base64.urlsafe_b64encode(bomb).decode()
     assert len(content) < 10_000
     with pytest.raises(InvalidInput, match="damaged"):
-        decode(content)
+        unpack(content)
 
 
 def test_an_item_is_checked_when_it_comes_in() -> None:
@@ -92,7 +91,7 @@ def test_a_conversation_becomes_its_questions_and_one_item() -> None:
     made = asyncio.run(compacted(items, model, Summarization()))
     assert [item["type"] for item in made] == ["message", "message", "compaction", "function_call"]
     assert [item["role"] for item in made[:2]] == ["user", "user"]
-    assert decode(made[2]["encrypted_content"]) == "The kettle is green; the price is open."
+    assert unpack(made[2]["encrypted_content"]) == "The kettle is green; the price is open."
     assert made[3]["call_id"] == "c2"
     again = asyncio.run(
         compacted(
@@ -101,7 +100,7 @@ def test_a_conversation_becomes_its_questions_and_one_item() -> None:
             Summarization(),
         )
     )
-    assert decode(again[-1]["encrypted_content"]) == "ok"
+    assert unpack(again[-1]["encrypted_content"]) == "ok"
 
 
 @pytest.mark.rows_in("sqlite")
@@ -118,7 +117,7 @@ def test_a_stored_summary_is_carried_over(desk: Any) -> None:
         desk.script({"when": "Earlier notes:\nThe PIN: 4711", "text": "The PIN is 4711; a dog."})
         made = desk.run(desk.responses.compact(conversation=talk.id))
         assert desk.told()[-1]["content"].endswith(f"Conversation:\n{read}\n\nThe notes:")
-        assert decode(made.output[-1]["encrypted_content"]) == "The PIN is 4711; a dog."
+        assert unpack(made.output[-1]["encrypted_content"]) == "The PIN is 4711; a dog."
 
 
 @pytest.mark.rows_in("sqlite")

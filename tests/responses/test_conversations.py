@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from memoranda.app.blocking import BlockingMemoranda
 from memoranda.errors import Forbidden, InvalidInput, NotFound
 from memoranda.responses import records
-from memoranda.responses.compaction import compaction_item
 from memoranda.responses.conversations import keep_summary
-from memoranda.responses.values import Summary
+from memoranda.responses.values import Summary, compaction_item
 from memoranda.types import Subject
 
 

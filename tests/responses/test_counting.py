@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoranda.responses import counting
-from memoranda.responses.counting import (
+from memoranda.responses import messages
+from memoranda.responses.items import checked
+from memoranda.responses.messages import (
     encoding_for,
     mark,
+    to_messages,
     tokens_of_item,
     tokens_of_items,
     tokens_of_messages,
 )
-from memoranda.responses.items import checked
-from memoranda.responses.messages import to_messages
 from memoranda.text.tokens import count
 
 TEXT = "The kettle is green, 3.5 € each. 水は青い。"
@@ -39,7 +39,7 @@ def answered(call_id: str = "call_1") -> dict[str, Any]:
 @pytest.mark.parametrize("role", ["user", "assistant", "system", "developer"])
 def test_a_message_is_its_text_and_what_is_around_it(role: str, encoding: str) -> None:
     (item,) = checked([said(role)])
-    assert tokens_of_item(item, encoding) == counting.MESSAGE_TOKENS + count(TEXT, encoding)
+    assert tokens_of_item(item, encoding) == messages.MESSAGE_TOKENS + count(TEXT, encoding)
 
 
 def test_the_encodings_differ_here() -> None:
@@ -74,15 +74,15 @@ def test_images_count_by_their_detail() -> None:
         {"type": "input_text", "text": TEXT},
     ]
     (item,) = checked([{"role": "user", "content": parts}])
-    wanted = counting.MESSAGE_TOKENS + counting.IMAGE_TOKENS + counting.SMALL_IMAGE_TOKENS + count(TEXT)
+    wanted = messages.MESSAGE_TOKENS + messages.IMAGE_TOKENS + messages.SMALL_IMAGE_TOKENS + count(TEXT)
     assert tokens_of_item(item) == wanted
 
 
 def test_a_call_is_its_name_its_arguments_and_what_is_around_them() -> None:
     call, output = checked([called(), answered()])
-    around = counting.MESSAGE_TOKENS + counting.CALL_TOKENS
+    around = messages.MESSAGE_TOKENS + messages.CALL_TOKENS
     assert tokens_of_item(call) == around + count("look") + count('{"a": 1}')
-    assert tokens_of_item(output) == counting.MESSAGE_TOKENS + count(TEXT)
+    assert tokens_of_item(output) == messages.MESSAGE_TOKENS + count(TEXT)
 
 
 def test_what_no_model_is_told_of_counts_nothing() -> None:
@@ -103,7 +103,7 @@ def test_a_mark_is_believed_for_its_encoding_alone() -> None:
     assert item["_tokens"] == exact["o200k_base"]
     item["content"][0]["text"] = "other"
     assert tokens_of_item(item) == exact["o200k_base"]
-    assert tokens_of_item(item, "cl100k_base") == counting.MESSAGE_TOKENS + count("other", "cl100k_base")
+    assert tokens_of_item(item, "cl100k_base") == messages.MESSAGE_TOKENS + count("other", "cl100k_base")
 
 
 def test_no_client_can_send_a_mark() -> None:
@@ -114,8 +114,8 @@ def test_no_client_can_send_a_mark() -> None:
 def test_a_tool_is_its_json() -> None:
     tool = {"name": "look", "description": "Looks.", "parameters": {"type": "object", "properties": {}}}
     text = '{"name":"look","description":"Looks.","parameters":{"type":"object","properties":{}}}'
-    wanted = counting.CALL_TOKENS + count(text)
-    assert counting.tokens_of_tools([{"type": "function", "function": tool}]) == wanted
+    wanted = messages.CALL_TOKENS + count(text)
+    assert messages.tokens_of_tools([{"type": "function", "function": tool}]) == wanted
 
 
 items = st.lists(
@@ -131,7 +131,7 @@ items = st.lists(
 @given(items)
 def test_items_never_count_less_than_the_prompt_they_become(raw: list[dict[str, Any]]) -> None:
     held = checked(raw)
-    prompt = tokens_of_messages(to_messages(held)) - counting.PRIMING_TOKENS
+    prompt = tokens_of_messages(to_messages(held)) - messages.PRIMING_TOKENS
     assert prompt <= tokens_of_items(held)
     merged = len(held) - len(to_messages(held))
-    assert tokens_of_items(held) - prompt <= counting.MESSAGE_TOKENS * merged
+    assert tokens_of_items(held) - prompt <= messages.MESSAGE_TOKENS * merged

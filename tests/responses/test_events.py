@@ -25,13 +25,12 @@ from memoranda.providers.chat.base import (
     TokenUsage,
     ToolCallDelta,
 )
-from memoranda.responses.event_replay import folded
-from memoranda.responses.events import Telling, item_id, response_of_item
+from memoranda.responses.events import Telling, folded, item_id, response_of_item
 from memoranda.responses.loop import Brief, Loop
 from memoranda.responses.offers import offers
+from memoranda.responses.plan import tools_of
 from memoranda.responses.runs import Run
 from memoranda.responses.tools.base import Turn
-from memoranda.responses.tools.registry import tools_of
 from memoranda.responses.values import MemoryUse, Response
 from memoranda.text import tokens
 from memoranda.types import Subject

@@ -8,9 +8,9 @@ import pytest
 
 from memoranda.config.sections import Responses as Settings
 from memoranda.errors import NotFound
+from memoranda.responses.plan import tools_of
 from memoranda.responses.tools.base import Turn
 from memoranda.responses.tools.forget import listed_before
-from memoranda.responses.tools.registry import tools_of
 from memoranda.responses.values import Exchange, MemoryUse, Response, ResponseRequest
 from memoranda.types import Subject
 

@@ -21,7 +21,6 @@ from memoranda.providers.chat.extractive import ExtractiveModel
 from memoranda.providers.chat.scripted import ScriptedModel
 from memoranda.responses import history, records
 from memoranda.responses.conversations import Conversation
-from memoranda.responses.counting import mark, tokens_of_items
 from memoranda.responses.history import (
     MAKING_SECONDS,
     SUMMARIZE_JOB,
@@ -32,7 +31,7 @@ from memoranda.responses.history import (
     fit,
 )
 from memoranda.responses.items import check_calls, checked
-from memoranda.responses.turns import starts_of, turns_of
+from memoranda.responses.messages import mark, starts_of, tokens_of_items, turns_of
 from memoranda.responses.values import Item, Response, Summary
 from memoranda.storage.sql.sqlite import SqliteConnection
 from memoranda.storage.sql.statements import statements

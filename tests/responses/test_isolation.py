@@ -23,13 +23,11 @@ from hypothesis import strategies as st
 from memoranda.app.blocking import BlockingMemoranda
 from memoranda.config.sections import Responses, Summarization
 from memoranda.errors import Forbidden, InvalidInput, NotFound
-from memoranda.responses.compaction import compaction_item, decode
 from memoranda.responses.events import Telling
 from memoranda.responses.history import ContextTooLong, Past
-from memoranda.responses.mcp_turns import ORIGIN, Servers
-from memoranda.responses.tools.mcp import origin
-from memoranda.responses.values import Response, ResponseRequest
-from memoranda.server import create_app
+from memoranda.responses.tools.mcp import ORIGIN, Servers, origin
+from memoranda.responses.values import Response, ResponseRequest, compaction_item, unpack
+from memoranda.server.app import create_app
 from memoranda.text import tokens
 from memoranda.types import Role, Subject
 from support.growth import grows_in_proportion
@@ -654,12 +652,12 @@ def test_what_is_packed_small_and_is_large_is_refused_at_once(
     bombs = [{**bomb, "id": f"cmp_{n}"} for n in range(5_000)]
     unpacked: list[str] = []
 
-    def unpack(content: Any, where: str = "") -> str:
+    def noted(content: Any, where: str = "") -> str:
         unpacked.append(where)
-        return decode(content, where)
+        return unpack(content, where)
 
-    for module in ("items", "messages", "compaction"):
-        monkeypatch.setattr(f"memoranda.responses.{module}.decode", unpack)
+    for module in ("items", "messages", "values"):
+        monkeypatch.setattr(f"memoranda.responses.{module}.unpack", noted)
     answer = world.ask("bob", "POST", "/v1/responses", {"input": bombs})
     assert answer.status_code == 400
     assert answer.json()["error"]["param"] == "input[1].encrypted_content"

@@ -10,20 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memoranda.errors import InvalidInput
-from memoranda.responses.compaction import compaction_item
-from memoranda.responses.counting import tokens_of_items
-from memoranda.responses.items import (
-    NEEDED,
-    PREFIXES,
-    SILENT,
-    check_calls,
-    checked,
-    last_question,
-    output_text,
-    text_of,
-)
-from memoranda.responses.messages import to_messages
-from memoranda.responses.values import Item
+from memoranda.responses.items import NEEDED, PREFIXES, SILENT, check_calls, checked
+from memoranda.responses.messages import to_messages, tokens_of_items
+from memoranda.responses.values import Item, compaction_item, last_question, output_text, text_of
 
 WORDS = st.sampled_from(
     ["", "x", "find", "call_1", "{}", "{bad", "\ud800", "Grüße 語", "data:,", "completed"]

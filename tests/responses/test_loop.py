@@ -18,8 +18,7 @@ from memoranda.responses.items import checked
 from memoranda.responses.loop import Brief, Loop
 from memoranda.responses.offers import offers
 from memoranda.responses.runs import UNEXPECTED, Run
-from memoranda.responses.tools.base import Result, Tool, Turn
-from memoranda.responses.tools.calls import begun_call, done_call, failed_call
+from memoranda.responses.tools.base import Result, Tool, Turn, begun_call, done_call, failed_call
 from memoranda.responses.values import Item, MemoryUse, Response
 from memoranda.text import tokens
 from memoranda.types import Subject

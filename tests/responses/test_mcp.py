@@ -26,9 +26,9 @@ from starlette.routing import Mount, Route
 
 from memoranda.config.sections import Responses
 from memoranda.errors import InvalidInput
-from memoranda.responses.tools.base import Result, Tool, Turn
-from memoranda.responses.tools.calls import asking
-from memoranda.responses.tools.mcp import OUTPUT_TOKENS, McpTool, approved, checked, echoed, listed
+from memoranda.responses.declared import echoed
+from memoranda.responses.tools.base import Result, Tool, Turn, asking
+from memoranda.responses.tools.mcp import OUTPUT_TOKENS, McpTool, approved, checked, listed
 from memoranda.responses.values import Item, MemoryUse
 from memoranda.text import tokens
 from memoranda.types import Subject
@@ -628,6 +628,6 @@ def test_a_wrong_declaration_is_refused_by_its_field(fields: dict[str, Any], fie
 
 
 def test_the_package_is_loaded_when_a_server_is_called_and_not_before() -> None:
-    code = "import sys, memoranda.responses.tools.registry, memoranda.responses.tools.mcp; print('mcp' in sys.modules)"
+    code = "import sys, memoranda.responses.plan, memoranda.responses.tools.mcp; print('mcp' in sys.modules)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "False"

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from memoranda.errors import InvalidInput
 from memoranda.providers.chat.base import Message
-from memoranda.responses.compaction import compaction_item
 from memoranda.responses.items import check_calls, checked
-from memoranda.responses.messages import TEXTS, to_messages
-from memoranda.responses.values import Item
+from memoranda.responses.messages import to_messages
+from memoranda.responses.values import TEXTS, Item, compaction_item
 
 TEXT = {"type": "text", "text": "some text"}
 IDS = st.sampled_from("abc")

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from memoranda.config.sections import Responses
 from memoranda.errors import InvalidInput
 from memoranda.responses.offers import MAX_TOOLS, choice, offers
+from memoranda.responses.plan import tools_of
 from memoranda.responses.steps import ToolCall
 from memoranda.responses.tools.base import Tool
 from memoranda.responses.tools.files import FileSearch
-from memoranda.responses.tools.registry import tools_of
 
 FIND = {
     "type": "function",

@@ -18,7 +18,7 @@ from memoranda.config import Config, Responses, Summarization
 from memoranda.errors import Conflict, Forbidden, InvalidInput, NotFound, QuotaExceeded
 from memoranda.knowledge.values import StoreChange
 from memoranda.responses.declared import MAX_STORES, kind_of
-from memoranda.responses.merging import Effective, Summarized
+from memoranda.responses.profile_values import Effective, Summarized
 from memoranda.responses.profiles import MAX_AGENTS, Agents, Profile, configured, effective, merged
 from memoranda.responses.values import MemoryUse, ResponseRequest
 from memoranda.storage.sql.sqlite import SqliteConnection

@@ -15,11 +15,9 @@ from memoranda.errors import ModelBroken, ModelUnavailable
 from memoranda.providers.chat.base import Model, TokenUsage
 from memoranda.providers.chat.extractive import ExtractiveModel
 from memoranda.providers.chat.scripted import ScriptedModel
-from memoranda.responses.compaction import compaction_item
-from memoranda.responses.extracts import extract
 from memoranda.responses.items import checked
-from memoranda.responses.summaries import LEAST, line_of, pieces_of, summarize
-from memoranda.responses.values import Item, Summary
+from memoranda.responses.summaries import LEAST, extract, line_of, pieces_of, summarize
+from memoranda.responses.values import Item, Summary, compaction_item
 from memoranda.text.extracting import trimmed
 from memoranda.text.tokens import count
 

@@ -17,9 +17,9 @@ from memoranda.config.sections import Responses
 from memoranda.errors import EmbedderUnavailable, Forbidden, InvalidInput, MemorandaError, NotFound
 from memoranda.knowledge.values import Passage
 from memoranda.providers.chat.base import Source
+from memoranda.responses.plan import tools_of
 from memoranda.responses.tools.base import Result, Tool, Turn
 from memoranda.responses.tools.files import NEAREST, FileSearch, fitting
-from memoranda.responses.tools.registry import tools_of
 from memoranda.responses.values import MemoryUse
 from memoranda.text import prompts, tokens
 from memoranda.types import Subject

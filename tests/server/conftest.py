@@ -12,7 +12,7 @@ import pytest
 
 from memoranda.app.memoranda import Memoranda
 from memoranda.concurrency.portal import Portal
-from memoranda.server import create_app
+from memoranda.server.app import create_app
 from support.waiting import until
 
 

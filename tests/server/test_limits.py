@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memoranda.server.errors import ClientGone, Refused
-from memoranda.server.limits import DRAIN_BYTES, read_body
+from memoranda.server.load import DRAIN_BYTES, read_body
 from support.waiting import until
 
 
@@ -62,7 +62,7 @@ def test_a_body_that_is_announced_larger_than_is_thrown_away_is_not_read() -> No
 
 
 def test_a_body_without_end_is_not_drained_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memoranda.server.limits.DRAIN_BYTES", 50)
+    monkeypatch.setattr("memoranda.server.load.DRAIN_BYTES", 50)
     body = Body(*[b"1234567890"] * 100)
     assert refusal(body) == (413, "request_too_large")
     assert body.taken <= 80

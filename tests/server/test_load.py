@@ -13,8 +13,7 @@ import uvicorn
 from memoranda.server import connections, load
 from memoranda.server.connections import FULL, Connection
 from memoranda.server.errors import Overloaded, Refused
-from memoranda.server.limits import read_body
-from memoranda.server.load import AT_WORK, FREE, Bodies, Line, WrongKeys
+from memoranda.server.load import AT_WORK, FREE, Bodies, Line, WrongKeys, read_body
 
 KEYS = [{"name": "ada", "role": "reader", "key": "key-ada", "tenant": "acme", "user": "ada"}]
 

@@ -15,7 +15,8 @@ import pytest
 import uvicorn
 
 from memoranda.errors import StorageError
-from memoranda.server.sse import ALIVE, EventStream, Live, framed
+from memoranda.server.route import Live
+from memoranda.server.sse import ALIVE, EventStream, framed
 from support.waiting import until
 
 Batches = AsyncIterator[list[dict[str, Any]]]

@@ -11,7 +11,7 @@ import pytest
 
 import memoranda
 from memoranda.errors import StorageError
-from memoranda.store import retries
+from memoranda.store import job_kinds
 from memoranda.store.job_kinds import JobKind
 from memoranda.types import Subject
 from support.waiting import until
@@ -55,7 +55,7 @@ def test_sessions_and_facts_are_logged_without_their_texts(
 def test_jobs_that_fail_are_logged_by_the_kind_of_their_error(
     home: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retries, "backoff", lambda attempt: 0.01)
+    monkeypatch.setattr(job_kinds, "backoff", lambda attempt: 0.01)
 
     async def fails(run: Any) -> None:
         raise StorageError("the secret text")

@@ -13,8 +13,8 @@ import pytest
 from memoranda.sessions import keeping, summarizing
 from memoranda.sessions.closing import SUMMARIZE_JOB
 from memoranda.sessions.digests import Turn, digest_of
-from memoranda.sessions.parsing import parsed
 from memoranda.sessions.rolling import Rolling
+from memoranda.sessions.summarizer import parsed
 from memoranda.storage.sql.sqlite import SqliteTransaction
 from memoranda.store.jobs import Jobs
 from support.waiting import until

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from memoranda.clock import now_micros
-from memoranda.store.job_kinds import JobKind, Run
+from memoranda.store.job_kinds import MOST_DEATHS, JobKind, Run
 from memoranda.store.jobs import FURTHEST, SECOND
-from memoranda.store.retries import MOST_DEATHS
 
 TENANT = "default"
 

@@ -13,11 +13,10 @@ from memoranda.clock import now_micros
 from memoranda.concurrency.threads import Threads
 from memoranda.errors import Conflict, InvalidInput, NotFound
 from memoranda.storage.sql.base import Connection
+from memoranda.store import job_kinds
 from memoranda.store import job_kinds as module
-from memoranda.store import retries
-from memoranda.store.job_kinds import JobKind, Postponed, Run
+from memoranda.store.job_kinds import RELEASE_JOB, JobKind, Postponed, Run, backoff
 from memoranda.store.jobs import Jobs
-from memoranda.store.retries import RELEASE_JOB, backoff
 from memoranda.store.workers import Workers
 from support.waiting import until_async
 
@@ -41,7 +40,7 @@ def run(work) -> None:
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retries, "backoff", lambda attempt: 0.01)
+    monkeypatch.setattr(job_kinds, "backoff", lambda attempt: 0.01)
 
 
 @pytest.mark.rows_in("sqlite")

@@ -13,7 +13,7 @@ from memoranda.app.blocking import BlockingMemoranda
 from memoranda.indexes.vector.base import VectorBatch
 from memoranda.indexes.vector.pgvector import GRAPH_PUTS, PgvectorIndex
 from memoranda.knowledge.values import StoreFile
-from memoranda.store.steps import DRAFTS
+from memoranda.store.changes import DRAFTS
 from memoranda.text.splitting import Chunking
 from support.waiting import until
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from memoranda.clock import now_micros
-from memoranda.store.steps import CHARS, DRAFTS, REFS, parted, weight
-from memoranda.store.validation import MOST_REFS, Bounds, Draft, Part, draft
+from memoranda.store.changes import CHARS, DRAFTS, REFS, parted, weight
+from memoranda.store.rows import Draft, Part
+from memoranda.store.validation import MOST_REFS, Bounds, draft
 from memoranda.types import NewMemory, Subject
 
 

@@ -11,10 +11,10 @@ import pytest
 from memoranda.app.blocking import BlockingMemoranda
 from memoranda.clock import now_micros
 from memoranda.store.changes import Applied, Put
-from memoranda.store.rows import EMPTY, Record
+from memoranda.store.rows import EMPTY, Draft, Record
 from memoranda.store.transaction import Gone, Writing
-from memoranda.store.validation import Bounds, Draft, draft
-from memoranda.text.json import compact_json
+from memoranda.store.validation import Bounds, draft
+from memoranda.text.stored import compact_json
 from memoranda.types import NewMemory, Subject
 
 pytestmark = pytest.mark.rows_in("sqlite", "postgresql")

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from memoranda.config import load
-from memoranda.server import serve
+from memoranda.server.serve import serve
 from support import chat_server
 from support.processes import guard
 

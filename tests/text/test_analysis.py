@@ -10,12 +10,12 @@ from memoranda.text.analysis import (
     MARKER,
     MARKERS,
     index_terms,
+    language_of,
     occurrences,
     search_terms,
     spoken,
     wanted_by,
 )
-from memoranda.text.languages import language_of
 from memoranda.text.terms import MAX_TERM_BYTES
 from support.growth import grows_in_proportion
 

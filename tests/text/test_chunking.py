@@ -5,8 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memoranda.errors import InvalidInput
-from memoranda.text.chunking import Chunk, fixed
-from memoranda.text.measure import measure
+from memoranda.text.chunking import Chunk, fixed, measure
 from memoranda.text.tokens import ENCODINGS, count, locate
 
 SCRIPTS = st.sampled_from(

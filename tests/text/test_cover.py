@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memoranda.text.cover import asks, asks_when, coverage, rarity, timely
+from memoranda.text.questions import asks, asks_when, coverage, rarity, timely
 from memoranda.text.terms import query_terms, terms
 
 WORDS = [

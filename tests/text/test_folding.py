@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoranda.text.folding import folded_of, with_apostrophes
 from memoranda.text.phrase import Phrase
-from memoranda.text.terms import WORD, terms, word_terms
+from memoranda.text.terms import WORD, folded_of, terms, with_apostrophes, word_terms
 
 HYPHENS = "Donau\u00addampf\u00adschiff"
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memoranda.text.measure import measure
+from memoranda.text.chunking import measure
 from memoranda.text.tokens import ENCODINGS, SLAB, count
 
 WORDS = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from memoranda.text.recursive import pieces, recursive
+from memoranda.text.splitting import pieces, recursive
 from memoranda.text.tokens import count
 
 

@@ -18,7 +18,7 @@ from memoranda.app import blocking
 from memoranda.client import Client
 from memoranda.config import load
 from memoranda.errors import ConfigError, FolderInUse
-from memoranda.server import serve
+from memoranda.server.serve import serve
 from support.waiting import until
 
 Served = Callable[..., Any]

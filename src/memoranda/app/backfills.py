@@ -20,8 +20,7 @@ from memoranda.storage.sql.base import Connection
 from memoranda.store.access import must_be_admin
 from memoranda.store.core import Core
 from memoranda.store.feature import Feature
-from memoranda.store.job_kinds import MEMORY_LANE, JobKind, Run
-from memoranda.store.pace import Pace
+from memoranda.store.job_kinds import MEMORY_LANE, JobKind, Pace, Run
 from memoranda.types import Job, Rate, Subject
 
 Kind = Literal["embeddings", "summaries", "query_logs"]

@@ -40,13 +40,13 @@ from memoranda.store.covering import AUTO, DECIDED, ENGLISH, MULTILINGUAL, decis
 from memoranda.store.ingest import Ingest
 from memoranda.store.jobs import Jobs
 from memoranda.store.retrieval.reranking import How
-from memoranda.store.retrieval.scoring_weights import PRESETS, load
+from memoranda.store.retrieval.scoring import PRESETS, load
 from memoranda.store.retrieval.search import Recall, Settings
 from memoranda.store.store import Store
 from memoranda.store.usage import Ledger
 from memoranda.store.validation import Bounds
-from memoranda.text.hashing import digest
 from memoranda.text.splitting import Chunking
+from memoranda.text.stored import digest
 
 log = logging.getLogger("memoranda")
 IN_SERVERS = {"postgresql", "postgres", "pgvector", "tsvector", "qdrant", "database"}

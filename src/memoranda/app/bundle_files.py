@@ -20,7 +20,7 @@ from memoranda.importers.bundle_records import OWN
 from memoranda.importers.portable_memory import ITEMS, MANIFEST, SUMS
 from memoranda.memories.transfer import Header
 from memoranda.store.rows import ITEM, RESERVED
-from memoranda.text.json import compact_json
+from memoranda.text.stored import compact_json
 from memoranda.types import SCOPE_FIELDS, Memory
 
 FORMAT = "1.1.0"

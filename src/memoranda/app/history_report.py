@@ -9,7 +9,7 @@ import msgspec
 
 from memoranda.importers.values import Skipped
 from memoranda.store.forgotten import FORGOTTEN
-from memoranda.text.storable import storable
+from memoranda.text.stored import storable
 
 Stored: TypeAlias = Literal["created", "present", "ended", "read", "forgotten"]
 """What became of a part: it is new, was there already, or was there and has ended since, or it was forgotten since the

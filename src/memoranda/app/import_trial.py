@@ -16,13 +16,11 @@ from memoranda.facts.keeping import learn
 from memoranda.facts.writing import plans_of
 from memoranda.memories.memories import Memories
 from memoranda.sessions.sessions import Sessions
-from memoranda.store.changes import Outcome
+from memoranda.store.changes import DRAFTS, Outcome, parted
 from memoranda.store.core import Core
-from memoranda.store.rows import Record, fetch, to_memory
-from memoranda.store.steps import DRAFTS, parted
+from memoranda.store.rows import Draft, Record, fetch, to_memory
 from memoranda.store.transaction import Writing, no_two_texts
-from memoranda.store.validation import Draft
-from memoranda.text.hashing import digest
+from memoranda.text.stored import digest
 from memoranda.types import Added
 
 T = TypeVar("T")

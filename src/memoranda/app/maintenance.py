@@ -14,8 +14,7 @@ from memoranda.config.sections import OPERATOR_TENANT
 from memoranda.errors import EmbedderUnavailable, IndexUnavailable, MemorandaError
 from memoranda.store.core import COMPACT_JOB, EMBED_JOB, Core
 from memoranda.store.feature import Feature
-from memoranda.store.job_kinds import JobKind, Postponed, Run
-from memoranda.store.pace import Pace
+from memoranda.store.job_kinds import JobKind, Pace, Postponed, Run
 from memoranda.store.rows import Record
 
 log = logging.getLogger("memoranda.maintenance")

@@ -16,14 +16,13 @@ from memoranda.config.keys import masked
 from memoranda.errors import Conflict, EmbedderUnavailable
 from memoranda.indexes.vector.base import Index
 from memoranda.providers.embeddings.base import Embedder
+from memoranda.store.changes import replay
 from memoranda.store.core import MOVE_JOB, Core
 from memoranda.store.feature import Feature
-from memoranda.store.index_batches import replay
 from memoranda.store.index_checks import check_filled
 from memoranda.store.index_sync import Mirror
-from memoranda.store.job_kinds import JobKind, Postponed, Run
+from memoranda.store.job_kinds import STEP, JobKind, Pace, Postponed, Run
 from memoranda.store.jobs import REMODEL_JOB
-from memoranda.store.pace import STEP, Pace
 
 log = logging.getLogger("memoranda.migration")
 RETRY_AFTER = 5.0

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from memoranda.cli.output import beginning, plain
-from memoranda.responses.items import output_text, text_of
-from memoranda.responses.values import Item
-from memoranda.text.json import compact_json
+from memoranda.responses.values import Item, output_text, text_of
+from memoranda.text.stored import compact_json
 
 
 def item_line(item: Item) -> str:

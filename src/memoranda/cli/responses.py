@@ -13,7 +13,7 @@ from memoranda.cli.items import item_line
 from memoranda.cli.options import After, Limit, Order
 from memoranda.cli.output import beginning, plain, set_fields_text
 from memoranda.cli.usage_errors import not_found_fix
-from memoranda.responses.listing import ResponseEntry
+from memoranda.responses.records import ResponseEntry
 from memoranda.responses.values import Response
 
 Id = Annotated[str, typer.Argument(metavar="RESPONSE", help="The response.")]

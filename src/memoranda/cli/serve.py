@@ -11,8 +11,8 @@ from memoranda.cli.invocation import Invocation, common_options
 from memoranda.cli.output import say
 from memoranda.cli.product import load_config
 from memoranda.config.sections import Config
-from memoranda.server import serve as run
 from memoranda.server.console import PATH as CONSOLE
+from memoranda.server.serve import serve as run
 from memoranda.server.serve import work as run_worker
 
 

@@ -12,7 +12,7 @@ from typing_extensions import Unpack
 from memoranda.client.remote import Remote
 from memoranda.client.wire import error_of, query_of
 from memoranda.responses.events import Event
-from memoranda.responses.listing import ResponseEntry
+from memoranda.responses.records import ResponseEntry
 from memoranda.responses.responses import Responses
 from memoranda.responses.values import RequestFields, Response, ResponseRequest, Status
 from memoranda.store.operations import segment

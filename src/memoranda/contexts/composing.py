@@ -38,8 +38,8 @@ from memoranda.contexts.values import (
 from memoranda.store.retrieval.evidence import LOOKED_AT, RELATED, Evidence, Result, evidence
 from memoranda.store.rows import memory_speaker
 from memoranda.text import prompts
-from memoranda.text.cover import uncovered
 from memoranda.text.instructions import is_standing
+from memoranda.text.questions import uncovered
 from memoranda.text.terms import terms
 from memoranda.types import Explanation
 

@@ -12,12 +12,11 @@ from typing import Any, TypeVar
 import msgspec
 
 from memoranda.clock import micros
-from memoranda.contexts import choosing, matters, relevance
+from memoranda.contexts import choosing, matters
 from memoranda.contexts.assembly import once, semantic_query
 from memoranda.contexts.choosing import Chosen
-from memoranda.contexts.ended import note_ended
+from memoranda.contexts.matters import note_ended, standing
 from memoranda.contexts.neighbours import Reach, Window, widened
-from memoranda.contexts.standing import standing
 from memoranda.contexts.telling import SUMMARIES
 from memoranda.contexts.values import ContextQuery, LeftOut
 from memoranda.errors import IndexUnavailable, InvalidInput
@@ -28,8 +27,8 @@ from memoranda.memories.search import search
 from memoranda.memories.vectors import stored_vectors
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
-from memoranda.store.retrieval.questions import Questions
 from memoranda.store.retrieval.search import ModelChanged
+from memoranda.store.usage import Questions
 from memoranda.text import tokens
 from memoranda.types import DEFAULT_KINDS, Hit, Query, SearchResult, Subject
 
@@ -332,7 +331,7 @@ class Finding:
         """Return the ids of the relevant candidates, and note the others in the results."""
         kept: set[str] = set()
         for part in parts:
-            some, other = relevance.relevant(part, question, vectors, self._core.recall.calibration, searched)
+            some, other = matters.relevant(part, question, vectors, self._core.recall.calibration, searched)
             kept |= {candidate.memory.id for candidate in some}
             results.left_out += other
             results.irrelevant += len(other)
@@ -367,7 +366,7 @@ def relevant_hits(
     `relevance.relevant` for `topic`. Synchronous."""
     candidates = choosing.candidates(found.results)
     vectors = stored_vectors(core, subject.tenant_id, [candidate.memory.id for candidate in candidates])
-    kept, _ = relevance.relevant(
+    kept, _ = matters.relevant(
         candidates, question, vectors, core.recall.calibration, found.searched, topic=topic
     )
     return [candidate.hit for candidate in kept]

@@ -15,8 +15,7 @@ from memoranda.knowledge.values import Passage
 from memoranda.store.rows import speaker_name
 from memoranda.text.highlights import highlights
 from memoranda.text.instructions import is_standing
-from memoranda.text.prompts import on_pages
-from memoranda.text.quoting import quoted
+from memoranda.text.prompts import on_pages, quoted
 from memoranda.types import Memory
 
 SUMMARIES = ("session_summary", "rollup")

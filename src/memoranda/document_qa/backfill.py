@@ -7,8 +7,7 @@ from typing import Any
 from memoranda.document_qa.log import QueryRow
 from memoranda.document_qa.remembering import prune, remember_turn
 from memoranda.store.core import Core
-from memoranda.store.job_kinds import Run
-from memoranda.store.pace import Pace
+from memoranda.store.job_kinds import Pace, Run
 
 DERIVE_JOB = "upload_ask.derive"
 

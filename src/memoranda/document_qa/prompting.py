@@ -14,8 +14,8 @@ from memoranda.document_qa.values import MemoryHit, SourceChunk
 from memoranda.knowledge.values import Passage
 from memoranda.providers.chat.base import Message
 from memoranda.store.retrieval.evidence import Evidence, Result, evidence
-from memoranda.text.cover import only_asks
 from memoranda.text.prompts import DOCUMENTS, UNANSWERED
+from memoranda.text.questions import only_asks
 from memoranda.text.tokens import count
 from memoranda.types import Hit
 

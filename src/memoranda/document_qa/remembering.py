@@ -14,12 +14,12 @@ from memoranda.document_qa.values import IMPORTANCE, KIND_OF, MemorySource
 from memoranda.errors import MemorandaError
 from memoranda.sessions.records import messages_by_id
 from memoranda.storage.sql.base import Connection
+from memoranda.store.changes import ROWS
 from memoranda.store.core import Core
 from memoranda.store.job_kinds import Run
-from memoranda.store.rows import Record, fetch
-from memoranda.store.steps import ROWS
+from memoranda.store.rows import Draft, Record, fetch
 from memoranda.store.transaction import Gone, Writing
-from memoranda.store.validation import Draft, draft
+from memoranda.store.validation import draft
 from memoranda.types import NewMemory, Subject
 
 

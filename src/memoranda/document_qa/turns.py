@@ -14,7 +14,7 @@ from memoranda.document_qa.access import called, is_own, is_uuid
 from memoranda.document_qa.log import QueryRow
 from memoranda.document_qa.prompting import Said
 from memoranda.errors import Conflict, NotFound
-from memoranda.sessions.pending_write import Written, changed
+from memoranda.sessions.message_drafts import Written, changed
 from memoranda.sessions.sessions import Sessions
 from memoranda.sessions.values import NewMessage
 from memoranda.storage.sql.base import Connection

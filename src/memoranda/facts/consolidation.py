@@ -21,15 +21,13 @@ from memoranda.memories.duplicates import lacks
 from memoranda.providers.chat.base import Ask, Model
 from memoranda.providers.chat.said import said
 from memoranda.store.core import Core
-from memoranda.store.origins import inherited
-from memoranda.store.rows import CONTEXT, LEFT, Record, context_of, fetch, refs_of, start_of
+from memoranda.store.rows import CONTEXT, LEFT, Draft, Record, context_of, fetch, inherited, refs_of, start_of
 from memoranda.store.transaction import Writing
-from memoranda.store.validation import MOST_REFS, Bounds, Draft, draft
+from memoranda.store.validation import MOST_REFS, Bounds, draft
 from memoranda.text import prompts
-from memoranda.text.hashing import digest
 from memoranda.text.instructions import TAG
-from memoranda.text.json import compact_json
 from memoranda.text.sentences import spans
+from memoranda.text.stored import compact_json, digest
 from memoranda.text.terms import terms
 from memoranda.types import NewMemory, Subject
 

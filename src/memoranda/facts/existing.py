@@ -20,7 +20,7 @@ from memoranda.store.access import selection_filter
 from memoranda.store.core import Core
 from memoranda.store.listing import page
 from memoranda.store.rows import Home, Record, fetch, fetch_ids, linked_to, start_of
-from memoranda.text.json import compact_json
+from memoranda.text.stored import compact_json
 from memoranda.types import Selection, Subject
 
 Vectors = dict[str, NDArray[np.float32]]

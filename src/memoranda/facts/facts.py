@@ -40,7 +40,7 @@ from memoranda.store.core import Core
 from memoranda.store.paging import check_page, cursors
 from memoranda.store.rows import Record, attributes, fetch, fetch_ids, to_memory
 from memoranda.store.transaction import Writing
-from memoranda.text.json import compact_json
+from memoranda.text.stored import compact_json
 from memoranda.types import AnyScopes, Memory, Moment, Selection, SelectionFields, Subject, any_text
 from memoranda.validation import convert
 

@@ -20,8 +20,7 @@ from memoranda.sessions.values import EXTRACT_JOB
 from memoranda.store.access import selection_filter
 from memoranda.store.core import Core
 from memoranda.store.feature import Feature
-from memoranda.store.job_kinds import MEMORY_LANE, JobKind, Postponed, Run
-from memoranda.store.retries import RELEASE_JOB
+from memoranda.store.job_kinds import MEMORY_LANE, RELEASE_JOB, JobKind, Postponed, Run
 from memoranda.types import Selection, Subject
 
 RETRY_SECONDS = 300.0

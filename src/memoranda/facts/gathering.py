@@ -16,12 +16,10 @@ from memoranda.facts.parsing import Candidate
 from memoranda.facts.tags import content_tags
 from memoranda.memories.duplicates import lacks, negated
 from memoranda.sessions.records import MessageRow, SessionRow, texts_of
-from memoranda.store.origins import ORIGIN, hidden, inherited
-from memoranda.store.rows import CONTEXT, zone_of
-from memoranda.store.validation import Bounds, Draft, draft
+from memoranda.store.rows import CONTEXT, ORIGIN, Draft, hidden, inherited, zone_of
+from memoranda.store.validation import Bounds, draft
 from memoranda.text.instructions import EXTRACTED, TAG
-from memoranda.text.sentences import CLOSERS, END_MARKS
-from memoranda.text.statements import own_text, statements
+from memoranda.text.sentences import CLOSERS, END_MARKS, own_text, statements
 from memoranda.text.terms import terms
 from memoranda.types import NewMemory, Subject
 

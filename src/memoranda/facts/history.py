@@ -14,7 +14,7 @@ from memoranda.facts.versions import FactChange
 from memoranda.storage.sql.base import Connection
 from memoranda.store.rows import Record, fetch, fetch_ids, start_of, to_memory
 from memoranda.store.transaction import Writing
-from memoranda.text.json import compact_json
+from memoranda.text.stored import compact_json
 from memoranda.types import Memory
 
 MOST = 500

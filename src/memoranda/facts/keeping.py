@@ -14,13 +14,15 @@ import msgspec
 from memoranda.clock import now_micros
 from memoranda.facts import versions
 from memoranda.store.changes import Outcome
-from memoranda.store.origins import CONFIRMED, hidden
 from memoranda.store.rows import (
+    CONFIRMED,
     CONTEXT,
+    Draft,
     Record,
     context_of,
     fetch,
     fetch_ids,
+    hidden,
     home_of,
     is_same,
     refs_of,
@@ -28,9 +30,9 @@ from memoranda.store.rows import (
     to_memory,
 )
 from memoranda.store.transaction import Mark, Writing
-from memoranda.store.validation import MOST_REFS, Draft, later_version
+from memoranda.store.validation import MOST_REFS, later_version
 from memoranda.text.instructions import EXTRACTED, TAG, is_standing
-from memoranda.text.json import compact_json
+from memoranda.text.stored import compact_json
 
 MOST_STEPS = 20
 """Versions between a late fact and the latest that are looked at."""

@@ -18,9 +18,9 @@ from memoranda.facts import decay
 from memoranda.knowledge.quotas import quotas_of
 from memoranda.sessions.values import EXTRACT_JOB
 from memoranda.storage.sql.base import Connection
+from memoranda.store.changes import MARKS
 from memoranda.store.core import Core
 from memoranda.store.job_kinds import Run
-from memoranda.store.steps import MARKS
 from memoranda.store.transaction import Writing
 
 log = logging.getLogger("memoranda.facts")

@@ -28,17 +28,15 @@ from memoranda.facts.grounding import Source, lost_words, positions, words_of
 from memoranda.sessions.records import MessageRow, messages_by_id, sessions_by_id
 from memoranda.sessions.values import EXTRACT_JOB
 from memoranda.storage.sql.base import Connection, Row
+from memoranda.store.changes import MARKS, parted
 from memoranda.store.core import Core
 from memoranda.store.forget_preview import Preview
 from memoranda.store.ids import listed
-from memoranda.store.job_kinds import Run
-from memoranda.store.retries import RELEASE_JOB
+from memoranda.store.job_kinds import RELEASE_JOB, Run
 from memoranda.store.rows import Record, fetch, fetch_ids, linked_to, refs_of, speaker_of
-from memoranda.store.steps import MARKS, parted
 from memoranda.store.transaction import Gone, Writing
-from memoranda.text.hashing import digest
 from memoranda.text.instructions import EXTRACTED, TAG
-from memoranda.text.json import compact_json
+from memoranda.text.stored import compact_json, digest
 
 FACT, MESSAGE = "fact", "message"
 LATEST = 1 << 62

@@ -9,9 +9,8 @@ from typing import Any
 from memoranda.facts.gathering import responses_of, source_of
 from memoranda.facts.grounding import lost_words, mostly_in, words_of
 from memoranda.sessions.records import MessageRow
-from memoranda.store.rows import refs_of
-from memoranda.store.validation import Draft
-from memoranda.text.json import compact_json
+from memoranda.store.rows import Draft, refs_of
+from memoranda.text.stored import compact_json
 
 Anew = Mapping[str, Sequence[Sequence[int]] | None]
 """Messages to read again, by id, each with the words (start, stop) that the wanted facts are about; None for all."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from memoranda.facts.parsing import Candidate, tidy
 from memoranda.text.regex import Regex, regex
-from memoranda.text.statements import own_text, statements
+from memoranda.text.sentences import own_text, statements
 from memoranda.text.terms import terms
 
 MOST_CHARS = 8_000

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from memoranda.facts.grounding import COMMON
-from memoranda.text.folding import visible
-from memoranda.text.terms import STOPWORDS, WORD, terms
+from memoranda.text.terms import STOPWORDS, WORD, terms, visible
 
 MOST = 3
 GENERIC = frozenset(

@@ -13,7 +13,7 @@ from memoranda.filters import Filter, matches
 from memoranda.storage.sql.base import Connection
 from memoranda.storage.sql.where import compile_where
 from memoranda.store.rows import COLUMNS, Record, attributes, fetch, start_of, to_memory
-from memoranda.text.json import compact_json
+from memoranda.text.stored import compact_json
 from memoranda.types import AnyScopes, Memory, Moment
 
 SCAN = 100

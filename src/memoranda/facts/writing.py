@@ -7,12 +7,11 @@ from functools import partial
 
 from memoranda.facts.keeping import Ending, Plan, learn
 from memoranda.facts.reconciling import RECONCILE_JOB, reconcile_later
-from memoranda.store.changes import Outcome
+from memoranda.store.changes import DRAFTS, Outcome, parted
 from memoranda.store.core import Core
 from memoranda.store.ingest import BATCH
-from memoranda.store.steps import DRAFTS, parted
+from memoranda.store.rows import Draft
 from memoranda.store.transaction import Writing
-from memoranda.store.validation import Draft
 
 
 class FactWriter:

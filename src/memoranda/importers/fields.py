@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from memoranda.text.storable import storable
+from memoranda.text.stored import storable
 
 
 def text(value: Any) -> str:

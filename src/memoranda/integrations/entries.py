@@ -10,8 +10,7 @@ from typing import Any
 from memoranda.app.blocking import BlockingMemories
 from memoranda.errors import Conflict, InvalidInput, NotFound
 from memoranda.store.rows import ITEM
-from memoranda.text.hashing import digest
-from memoranda.text.json import compact_json
+from memoranda.text.stored import compact_json, digest
 from memoranda.types import Added, Memory
 
 PAGE = 1_000

@@ -18,8 +18,8 @@ from msgspec.structs import replace
 from memoranda.app.blocking import BlockingMemories
 from memoranda.errors import Conflict, NotFound
 from memoranda.integrations.entries import ATTEMPTS, PAGE, add_in_requests, id_of
+from memoranda.store.changes import DRAFTS
 from memoranda.store.rows import ITEM
-from memoranda.store.steps import DRAFTS
 from memoranda.types import Memory, Order
 
 PART_BYTES = 40 << 10

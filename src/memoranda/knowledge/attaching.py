@@ -15,7 +15,7 @@ from memoranda.knowledge.removal import detach
 from memoranda.knowledge.values import NewStoreFile
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
-from memoranda.text.json import compact_json
+from memoranda.text.stored import compact_json
 from memoranda.types import Subject
 
 INDEX_JOB = "knowledge.index"

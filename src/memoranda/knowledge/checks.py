@@ -11,8 +11,8 @@ from msgspec import Meta
 from memoranda.errors import InvalidInput
 from memoranda.filters import check_unicode
 from memoranda.knowledge.values import NewStoreFile, PassageFields, PassageQuery, Purpose, Sharing
-from memoranda.text.json import compact_json
 from memoranda.text.splitting import Chunking, Strategy
+from memoranda.text.stored import compact_json
 from memoranda.types import NO_NUL
 from memoranda.validation import convert
 

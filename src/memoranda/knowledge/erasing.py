@@ -19,8 +19,8 @@ from memoranda.store.forget_preview import FILES
 from memoranda.store.forgetting import Forgetting, contains_phrase
 from memoranda.store.rows import CHUNK
 from memoranda.store.transaction import Writing
-from memoranda.text.json import compact_json
 from memoranda.text.phrase import Phrase
+from memoranda.text.stored import compact_json
 
 
 class Erasing:

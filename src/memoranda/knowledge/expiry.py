@@ -13,7 +13,7 @@ from memoranda.clock import now_micros
 from memoranda.errors import MemorandaError
 from memoranda.knowledge.files import remove_file
 from memoranda.knowledge.integrity import compare_files
-from memoranda.knowledge.removal import REMOVE_JOB, empty, queue
+from memoranda.knowledge.removal import REMOVE_JOB, empty, end_upload, queue
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.ids import listed
@@ -149,21 +149,3 @@ class Expiry:
             log.info("set aside the bytes of %d unfinished or deleted files", swept)
         self.core.blobs.drop_discarded(DISCARDED_FOR)
         return swept
-
-
-async def end_upload(core: Core, tenant: str, id_: str, status: str, file_id: str | None = None) -> bool:
-    """End a pending upload and delete the bytes of its parts; return True if it was pending."""
-    parts: list[str] = []
-
-    def work(c: Connection) -> bool:
-        parts[:] = [row[0] for row in c.all("parts_of", [tenant, id_])]
-        if not c.run("end_upload", [status, file_id, tenant, id_]):
-            return False
-        c.run("drop_parts", [tenant, id_])
-        return True
-
-    ended = await core.threads.result(core.store.db.write(work, tenant=tenant))
-    if ended:
-        for part in parts:
-            await core.threads.run(core.blobs.delete, tenant, part)
-    return ended

@@ -32,18 +32,16 @@ from memoranda.providers.embeddings.base import Embedder
 from memoranda.readers.base import Document, Unreadable
 from memoranda.readers.worker import Parsed
 from memoranda.storage.sql.base import Connection
-from memoranda.store.changes import Outcome
+from memoranda.store.changes import DRAFTS, MARKS, Outcome, parted, weight_of
 from memoranda.store.core import Core
 from memoranda.store.ingest import FILES
 from memoranda.store.integrity import check_file
 from memoranda.store.job_kinds import Postponed, Run
 from memoranda.store.jobs import CANCELLED
-from memoranda.store.rows import Record
-from memoranda.store.steps import DRAFTS, MARKS, parted, weight_of
-from memoranda.store.validation import Draft
+from memoranda.store.rows import Draft, Record
 from memoranda.text import semantic
-from memoranda.text.json import compact_json
 from memoranda.text.splitting import Chunking, ChunkPlace, chunk_header, context_header, file_header
+from memoranda.text.stored import compact_json
 
 BATCH = DRAFTS
 """Chunks of one file in a transaction; fewer if they are long, or the index takes vectors slowly."""
@@ -338,7 +336,7 @@ class Pipeline:
         ).get(file_id)
 
     def _weight(self, embedder: Embedder, place: ChunkPlace) -> float:
-        """Return how many rows of ordinary size a chunk counts as, see `store.steps`. Its number of vectors is
+        """Return how many rows of ordinary size a chunk counts as, see `store.changes`. Its number of vectors is
         estimated."""
         windows = 1 + place.tokens // embedder.max_tokens
         return weight_of(place.end - place.start, windows, self.core.store.derived.put_limit)

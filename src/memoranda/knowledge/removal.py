@@ -6,9 +6,9 @@ import logging
 from typing import Any
 
 from memoranda.storage.sql.base import Connection
+from memoranda.store.changes import ROWS
 from memoranda.store.core import Core
 from memoranda.store.job_kinds import Run
-from memoranda.store.steps import ROWS
 
 log = logging.getLogger("memoranda.knowledge")
 REMOVE_JOB = "knowledge.remove"
@@ -85,3 +85,21 @@ def _chunks(c: Connection, tenant: str, store_id: str, attached: int, limit: int
     else:
         rows = c.all("chunks_of_attachment", [tenant, attached, limit])
     return [int(seq) for (seq,) in rows]
+
+
+async def end_upload(core: Core, tenant: str, id_: str, status: str, file_id: str | None = None) -> bool:
+    """End a pending upload and delete the bytes of its parts; return True if it was pending."""
+    parts: list[str] = []
+
+    def work(c: Connection) -> bool:
+        parts[:] = [row[0] for row in c.all("parts_of", [tenant, id_])]
+        if not c.run("end_upload", [status, file_id, tenant, id_]):
+            return False
+        c.run("drop_parts", [tenant, id_])
+        return True
+
+    ended = await core.threads.result(core.store.db.write(work, tenant=tenant))
+    if ended:
+        for part in parts:
+            await core.threads.run(core.blobs.delete, tenant, part)
+    return ended

@@ -13,25 +13,20 @@ from memoranda.clock import now_micros
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.filters import Compare, Filter, all_of, parse
 from memoranda.knowledge.access import stores_seen
-from memoranda.knowledge.merging import Part, merged, neighbouring
+from memoranda.knowledge.chunks import Part, joined, merged, neighbouring
 from memoranda.knowledge.records import StoreRow, source_of
-from memoranda.knowledge.text import joined
 from memoranda.knowledge.values import Passage, PassageQuery, Passages
 from memoranda.storage.sql.base import Connection, Row
 from memoranda.store.core import Core
 from memoranda.store.ids import listed
-from memoranda.store.retrieval.candidates import Target
 from memoranda.store.retrieval.evidence import LOOKED_AT, Evidence, Result, evidence
-from memoranda.store.retrieval.fusion import mmr
-from memoranda.store.retrieval.hits import Found
-from memoranda.store.retrieval.questions import Questions
-from memoranda.store.retrieval.search import ModelChanged, check
+from memoranda.store.retrieval.fusion import Target, mmr
+from memoranda.store.retrieval.search import Found, ModelChanged, check
 from memoranda.store.rows import CHUNK, Record, searched_text
-from memoranda.store.usage import SEARCH, Cost
-from memoranda.text.cover import only_asks
-from memoranda.text.json import compact_json
-from memoranda.text.questions import normalise
+from memoranda.store.usage import SEARCH, Cost, Questions
+from memoranda.text.questions import normalise, only_asks
 from memoranda.text.splitting import columns_of
+from memoranda.text.stored import compact_json
 from memoranda.types import Query, Subject
 
 MAX_STORES = 100

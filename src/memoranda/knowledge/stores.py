@@ -64,8 +64,8 @@ from memoranda.store.core import Core
 from memoranda.store.forgotten import note
 from memoranda.store.ids import new_id
 from memoranda.store.paging import Listed, as_page, check_page, cursors, leave_place, left_place, page
-from memoranda.text.json import compact_json
 from memoranda.text.splitting import Chunking
+from memoranda.text.stored import compact_json
 from memoranda.types import Subject
 
 T = TypeVar("T")

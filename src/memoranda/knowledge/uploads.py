@@ -9,10 +9,10 @@ from typing import Any
 from memoranda.clock import now_micros
 from memoranda.errors import Conflict, InvalidInput, NotFound, QuotaExceeded
 from memoranda.knowledge import checks
-from memoranda.knowledge.expiry import end_upload
 from memoranda.knowledge.files import Files, Staged, insert
 from memoranda.knowledge.quotas import check_file, check_storage, quotas_of
 from memoranda.knowledge.records import FileRow, UploadRow, files_of, part_value, upload_value
+from memoranda.knowledge.removal import end_upload
 from memoranda.knowledge.sources import Source, pieces_of
 from memoranda.knowledge.values import Purpose, Upload, UploadPart
 from memoranda.storage.blobs.base import BlobWriter

@@ -8,11 +8,20 @@ from typing import Any
 import msgspec
 
 from memoranda.store.ids import listed
-from memoranda.store.rows import CONTEXT, ITEM, QUOTES, Record, context_of, linked_to, refs_of, scope_ids
+from memoranda.store.rows import (
+    CONTEXT,
+    ITEM,
+    QUOTES,
+    Draft,
+    Record,
+    context_of,
+    linked_to,
+    refs_of,
+    scope_ids,
+)
 from memoranda.store.store import Store
-from memoranda.store.validation import Draft, keyed
-from memoranda.text.hashing import digest
-from memoranda.text.json import compact_json
+from memoranda.store.validation import keyed
+from memoranda.text.stored import compact_json, digest
 
 
 def copy_of(original: Draft) -> Draft:

@@ -17,8 +17,8 @@ from memoranda.store.listing import page
 from memoranda.store.rows import Record
 from memoranda.store.rows import fetch as fetch_rows
 from memoranda.store.store import Store
-from memoranda.text.json import compact_json
 from memoranda.text.numbers import in_digits
+from memoranda.text.stored import compact_json
 from memoranda.text.terms import terms
 from memoranda.types import Subject
 

@@ -26,13 +26,13 @@ from memoranda.store.access import must_be_admin, must_write, scopes_filter, sel
 from memoranda.store.core import Core
 from memoranda.store.forget_preview import Preview
 from memoranda.store.forgetting import Aim, Erasure, aim_of
+from memoranda.store.job_kinds import RELEASE_JOB
 from memoranda.store.paging import check_limit, check_page, leave_place
-from memoranda.store.retries import RELEASE_JOB
-from memoranda.store.rows import PINNED, home_of, pinned_row, to_memory
+from memoranda.store.rows import PINNED, Draft, home_of, pinned_row, to_memory
 from memoranda.store.transaction import Writing
-from memoranda.store.validation import Draft, check_texts
+from memoranda.store.validation import check_texts
 from memoranda.text.instructions import is_standing
-from memoranda.text.json import compact_json
+from memoranda.text.stored import compact_json
 from memoranda.types import (
     KINDS,
     MOST_EXAMPLES,

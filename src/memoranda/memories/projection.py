@@ -15,7 +15,7 @@ from memoranda.memories.overviews import Projection
 from memoranda.storage.sql.base import Connection, Row
 from memoranda.store import listing
 from memoranda.store.store import Store
-from memoranda.text.json import compact_json
+from memoranda.text.stored import compact_json
 
 DECIMALS = 4
 PAGE = 1_000

@@ -9,11 +9,10 @@ from memoranda.clock import moment, now_micros
 from memoranda.errors import InvalidInput
 from memoranda.providers.embeddings.base import Embedder, QueryEmbedding
 from memoranda.store.core import Core
-from memoranda.store.retrieval.pending import NONE, Fresh, Waiting
+from memoranda.store.retrieval.candidates import NONE_WAITING, Fresh, Waiting
 from memoranda.store.retrieval.query_expansion import Aid, channel_of, headed, helped
-from memoranda.store.retrieval.questions import Questions
 from memoranda.store.retrieval.search import ModelChanged, check
-from memoranda.store.usage import SEARCH, Cost
+from memoranda.store.usage import SEARCH, Cost, Questions
 from memoranda.store.validation import check_vector
 from memoranda.types import Query, SearchResult, Subject
 
@@ -65,7 +64,7 @@ class _Search:
         """Return the rows relevant to a vector search that are not embedded yet."""
         recall = self._core.recall
         if asked.mode == "words" or not recall.pending.possible(self._subject.tenant_id):
-            return NONE
+            return NONE_WAITING
         return await self._core.threads.run(recall.unembedded, self._subject, asked)
 
     async def _fresh(self, waiting: Waiting) -> Fresh:

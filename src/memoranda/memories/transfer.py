@@ -19,20 +19,34 @@ from memoranda.errors import Conflict, InvalidInput, MemorandaError
 from memoranda.filters import Filter
 from memoranda.memories.copies import copy_of, link_copies
 from memoranda.memories.export_files import read_lines
-from memoranda.providers.embeddings.token_vectors import BITS
+from memoranda.providers.embeddings.onnx import BITS
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.ingest import Ingest
 from memoranda.store.listing import scan
-from memoranda.store.origins import BY, CLASSES, ORIGIN, READ, hidden, with_origin
-from memoranda.store.rows import ITEM, Record, fetch, is_same, pinned_row, scope_ids, start_of, to_memory
+from memoranda.store.rows import (
+    BY,
+    CLASSES,
+    ITEM,
+    ORIGIN,
+    READ,
+    Draft,
+    Part,
+    Record,
+    fetch,
+    hidden,
+    is_same,
+    pinned_row,
+    scope_ids,
+    start_of,
+    to_memory,
+    with_origin,
+)
 from memoranda.store.store import Store
 from memoranda.store.transaction import known_texts
 from memoranda.store.validation import (
     GIVEN,
     Bounds,
-    Draft,
-    Part,
     check_name,
     check_text,
     check_vector,
@@ -41,8 +55,7 @@ from memoranda.store.validation import (
     later_version,
     time_of,
 )
-from memoranda.text.hashing import digest
-from memoranda.text.json import compact_json
+from memoranda.text.stored import compact_json, digest
 from memoranda.types import Memory, NewMemory, Subject, Through
 from memoranda.validation import convert, decode
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoranda.store.core import Core
-from memoranda.text.json import compact_json
+from memoranda.text.stored import compact_json
 
 
 def stored_vectors(core: Core, tenant: str, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:

@@ -46,10 +46,9 @@ from memoranda.storage.sql.base import Connection
 from memoranda.store.access import must_write
 from memoranda.store.core import Core
 from memoranda.store.ids import new_id
-from memoranda.store.rows import Record, fetch_ids
+from memoranda.store.rows import Draft, Record, fetch_ids
 from memoranda.store.transaction import Writing
-from memoranda.store.validation import Draft
-from memoranda.text.json import compact_json
+from memoranda.text.stored import compact_json
 from memoranda.types import NewMemory, Subject
 from memoranda.validation import checked
 

@@ -15,15 +15,15 @@ from memoranda.errors import Conflict, StorageError
 from memoranda.memory_stores.rows import MemoryRow
 from memoranda.storage.sql.base import Connection, Row
 from memoranda.store.access import owns
+from memoranda.store.changes import ROWS, TEXTS, parted
 from memoranda.store.core import Core
 from memoranda.store.forget_preview import Preview
 from memoranda.store.forgetting import Forgetting, removed
 from memoranda.store.ids import listed
 from memoranda.store.job_kinds import Run
 from memoranda.store.rows import Record, fetch_ids
-from memoranda.store.steps import ROWS, TEXTS, parted
 from memoranda.store.transaction import Gone, Writing
-from memoranda.text.hashing import digest
+from memoranda.text.stored import digest
 
 CLEAR_JOB = "memory_stores.clear"
 KIND: Literal["note"] = "note"

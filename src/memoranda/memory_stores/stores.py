@@ -33,7 +33,7 @@ from memoranda.store.access import must_write, sees_all
 from memoranda.store.core import Core
 from memoranda.store.ids import new_id
 from memoranda.store.transaction import Writing
-from memoranda.text.json import compact_json
+from memoranda.text.stored import compact_json
 from memoranda.types import Subject
 from memoranda.validation import checked
 

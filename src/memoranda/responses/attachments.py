@@ -12,8 +12,7 @@ from pathlib import Path
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.knowledge import Knowledge
 from memoranda.readers.base import Unreadable
-from memoranda.responses.messages import TEXTS
-from memoranda.responses.values import Item
+from memoranda.responses.values import TEXTS, Item
 from memoranda.store.core import Core
 from memoranda.types import Subject
 

@@ -28,17 +28,16 @@ from memoranda.errors import InvalidInput
 from memoranda.memories.memories import Memories
 from memoranda.providers.chat.base import Message, Source
 from memoranda.responses.history import Past
-from memoranda.responses.items import last_question, text_of
-from memoranda.responses.tools.base import Turn
-from memoranda.responses.tools.memory import acting, form_of, of_agent, places, title_of
-from memoranda.responses.turns import turns_of
-from memoranda.responses.values import Item
+from memoranda.responses.messages import turns_of
+from memoranda.responses.tools.base import Turn, acting, places
+from memoranda.responses.tools.memory import form_of, of_agent, title_of
+from memoranda.responses.values import Item, last_question, text_of
 from memoranda.store.retrieval.evidence import Evidence
 from memoranda.store.rows import memory_speaker
 from memoranda.text import prompts
-from memoranda.text.quoting import quoted
+from memoranda.text.prompts import quoted
 from memoranda.text.regex import regex
-from memoranda.text.statements import may_only_ask
+from memoranda.text.sentences import may_only_ask
 from memoranda.text.terms import query_terms, term_set
 from memoranda.types import Hit, Memory
 

@@ -13,18 +13,18 @@ from memoranda.errors import InvalidInput, NotFound
 from memoranda.knowledge.checks import metadata_of
 from memoranda.responses import records
 from memoranda.responses.attachments import Attachments
-from memoranda.responses.counting import mark
 from memoranda.responses.events import visible
 from memoranda.responses.items import PREFIXES, checked
+from memoranda.responses.messages import mark
 from memoranda.responses.values import Item, Summary
 from memoranda.storage.sql.base import Connection
 from memoranda.store.access import must_write, owns
+from memoranda.store.changes import ROWS, TEXTS, parted
 from memoranda.store.core import Core
 from memoranda.store.forgotten import note
 from memoranda.store.ids import listed, nameable, new_id
 from memoranda.store.paging import Listed, as_page, check_page, cursors, leave_place, left_place, page
-from memoranda.store.steps import ROWS, TEXTS, parted
-from memoranda.text.json import compact_json
+from memoranda.text.stored import compact_json
 from memoranda.types import Subject
 
 T = TypeVar("T")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
@@ -11,8 +12,7 @@ from msgspec import Meta
 from memoranda.config.sections import WebUrl
 from memoranda.errors import InvalidInput
 from memoranda.filters import parse
-from memoranda.responses.tools.mcp import echoed
-from memoranda.text.json import compact_json
+from memoranda.text.stored import compact_json, digest
 from memoranda.types import Share, says
 from memoranda.validation import convert
 
@@ -190,3 +190,40 @@ def flat(tool: Mapping[str, Any]) -> dict[str, Any]:
     if tool.get("type") != "function" or not isinstance(nested, dict) or "name" in tool:
         return dict(tool)
     return {**{key: value for key, value in tool.items() if key != "function"}, **nested, "type": "function"}
+
+
+def echoed(declared: Mapping[str, Any]) -> dict[str, Any]:
+    """The declaration as a response shows it: without headers, token, and what of the URL may be secret."""
+    shown = {key: value for key, value in declared.items() if key != "authorization"}
+    if "headers" in shown:
+        shown["headers"] = None
+    url = shown.get("server_url")
+    if isinstance(url, str):
+        shown["server_url"] = _shown_url(url)
+    return shown
+
+
+def _shown_url(url: str) -> str:
+    scheme, _, rest = url.partition("://")
+    netloc = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    if rest[len(netloc) :] in PLAIN_PATHS and "@" not in netloc:
+        return url
+    return f"{scheme}://{netloc.rpartition('@')[2]}/<redacted>"
+
+
+LONGEST_NAME = 64
+
+
+def in_namespace(space: str, name: str) -> str:
+    """Return the name under which a model is offered a function of a namespace, at most 64 characters."""
+    whole = f"{space}__{name}"
+    return whole if len(whole) <= LONGEST_NAME else f"{whole[: LONGEST_NAME - 9]}_{digest(whole)[:8]}"
+
+
+def place_of(space: str) -> str:
+    """Return what stands for a namespace where a label of a server would."""
+    return f"namespace {space}"
+
+
+PLAIN_PATHS = ("", "/", "/mcp", "/mcp/", "/sse", "/sse/")
+"""Common paths of servers; any other path may be a secret, and is not shown."""

@@ -17,26 +17,30 @@ from memoranda.providers.chat.base import Ask, Model, TokenUsage
 from memoranda.responses import checks, records
 from memoranda.responses.attachments import Attachments
 from memoranda.responses.background import Background
+from memoranda.responses.citations import past_sources
 from memoranda.responses.context import Remembered, count_used, prompt, remembered
-from memoranda.responses.counting import mark, tokens_of_items, tokens_of_messages, tokens_of_tools
 from memoranda.responses.events import item_id
 from memoranda.responses.history import ContextTooLong, History, Past, fit
-from memoranda.responses.items import last_question
 from memoranda.responses.loop import Brief, Loop
-from memoranda.responses.merging import Effective
+from memoranda.responses.messages import mark, tokens_of_items, tokens_of_messages, tokens_of_tools, turns_of
 from memoranda.responses.observing import Exchanged, Heard, store_exchange, stored
 from memoranda.responses.offers import choice, offers
 from memoranda.responses.plan import Plan, Planning, is_long, queued_items
-from memoranda.responses.profile_values import Profile
+from memoranda.responses.profile_values import Effective, Profile
 from memoranda.responses.profiles import Agents
 from memoranda.responses.records import NewResponse, body_of, encoded
 from memoranda.responses.runs import ENDING, Run
-from memoranda.responses.sources import past_sources
 from memoranda.responses.summaries import compacted
-from memoranda.responses.tools.base import Turn
-from memoranda.responses.tools.memory import acting, places
-from memoranda.responses.turns import turns_of
-from memoranda.responses.values import QUOTING, Exchange, Item, Response, ResponseRequest, ResponseUsage
+from memoranda.responses.tools.base import Turn, acting, places
+from memoranda.responses.values import (
+    QUOTING,
+    Exchange,
+    Item,
+    Response,
+    ResponseRequest,
+    ResponseUsage,
+    last_question,
+)
 from memoranda.store.core import Core
 from memoranda.store.forgetting import Aim
 from memoranda.store.ids import new_id
@@ -193,7 +197,8 @@ class Engine:
             loop.degraded.update(memories.degraded, servers.degraded)
             loop.note(context.evidence)
             try:
-                await servers.answer(loop, [*past.items, *plan.input])
+                for id_, call, tool in servers.approved([*past.items, *plan.input]):
+                    await loop.run_calls([(call, tool)], id_)
                 await loop.run()
             finally:
                 _note_end(response, loop)

@@ -23,19 +23,17 @@ from memoranda.responses.conversations import (
     keep_summary,
     stored_summary,
 )
-from memoranda.responses.counting import tokens_of_items
-from memoranda.responses.items import CALLS, OUTPUTS
-from memoranda.responses.merging import Summarized
+from memoranda.responses.messages import fitting, pinned, starts_of, tokens_of_items
+from memoranda.responses.profile_values import Summarized
 from memoranda.responses.summaries import summarize
-from memoranda.responses.turns import fitting, pinned, starts_of
-from memoranda.responses.values import Item, Summary
+from memoranda.responses.values import CALLS, OUTPUTS, Item, Summary
 from memoranda.sessions.switches import switches_of
 from memoranda.storage.sql.base import Connection, Row
 from memoranda.store.access import owns
 from memoranda.store.core import Core
 from memoranda.store.ids import listed
 from memoranda.store.job_kinds import Run
-from memoranda.text.json import compact_json
+from memoranda.text.stored import compact_json
 from memoranda.text.tokens import DEFAULT_ENCODING
 from memoranda.types import Subject
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -11,8 +11,16 @@ from msgspec import Meta
 
 from memoranda.errors import InvalidInput
 from memoranda.filters import check_unicode
-from memoranda.responses.compaction import MAX_CHARS, decode
-from memoranda.responses.values import Item
+from memoranda.responses.values import (
+    CALLS,
+    MAX_PACKED_CHARS,
+    OUTPUTS,
+    Item,
+    broken_off,
+    message,
+    paired,
+    unpack,
+)
 from memoranda.store.ids import new_id
 from memoranda.validation import convert
 
@@ -84,9 +92,6 @@ SentItem = Annotated[
     ),
 ]
 """An item as a client sends it, as far as its type says what it has."""
-CALLS = ("function_call", "custom_tool_call")
-OUTPUTS = ("function_call_output", "custom_tool_call_output")
-"""The calls that the client answers, and its answers."""
 
 
 class FileSearchCall(msgspec.Struct):
@@ -179,59 +184,17 @@ def checked(raw: Any, where: str = "input") -> list[Item]:
         raise InvalidInput(where, "must be a text or a list of items")
     if len(raw) > MAX_ITEMS:
         raise InvalidInput(where, f"holds {len(raw)} items; send at most {MAX_ITEMS}")
-    items, chars_left = [], MAX_CHARS
+    items, chars_left = [], MAX_PACKED_CHARS
     for i, each in enumerate(raw):
         items.append(_item(each, f"{where}[{i}]"))
         if items[-1]["type"] == "compaction":
             at = f"{where}[{i}].encrypted_content"
-            chars_left -= len(decode(items[-1]["encrypted_content"], at))
+            chars_left -= len(unpack(items[-1]["encrypted_content"], at))
             if chars_left < 0:
                 raise InvalidInput(
-                    at, f"is more than {MAX_CHARS} characters with those before; leave some out"
+                    at, f"is more than {MAX_PACKED_CHARS} characters with those before; leave some out"
                 )
     return items
-
-
-def message(role: str, content: list[Item], status: str = "completed") -> Item:
-    """A new message."""
-    return {"id": new_id("msg_"), "type": "message", "status": status, "role": role, "content": content}
-
-
-def text_of(item: Item) -> str:
-    """The text of a message, its parts in a row; "" where there is none."""
-    parts = item.get("content") or []
-    if isinstance(parts, str):
-        return parts
-    return "".join(part.get("text") or part.get("refusal") or "" for part in parts)
-
-
-def last_question(items: Sequence[Item], past: Sequence[Item] = ()) -> str:
-    """What the user asked last; "" when nothing. If `items` has no message of the user, as when it only answers a call,
-    it is the last question of the `past`."""
-    messages = [item for item in items if item["type"] == "message" and item["role"] == "user"]
-    for item in reversed(messages):
-        if question := text_of(item).strip():
-            return question
-    return last_question(past) if past and not messages else ""
-
-
-def paired(items: Sequence[Item]) -> dict[int, int]:
-    """The place of each call's output by the place of the call. Models may give one id to calls of two turns: the first
-    output of an id answers its first call, and so on."""
-    outputs: dict[str, list[int]] = {}
-    for place, item in enumerate(items):
-        if item["type"] in OUTPUTS:
-            outputs.setdefault(item["call_id"], []).append(place)
-    pairs: dict[int, int] = {}
-    for place, item in enumerate(items):
-        if item["type"] in CALLS and (places := outputs.get(item["call_id"])):
-            pairs[place] = places.pop(0)
-    return pairs
-
-
-def broken_off(item: Item) -> bool:
-    """Return True for a call that the model did not finish: it cannot be answered, and is not sent to models."""
-    return item["type"] in CALLS and item.get("status") == "incomplete"
 
 
 def check_calls(items: Sequence[Item], where: str = "input") -> None:
@@ -402,11 +365,3 @@ def _text(value: Any, where: str) -> str:
         raise InvalidInput(where, "must be a text")
     check_unicode(value, where)
     return value
-
-
-def output_text(item: Mapping[str, Any]) -> str:
-    """What a function gave back, as text; parts that are no text are named."""
-    output = item.get("output")
-    if isinstance(output, str):
-        return output
-    return "\n".join(part.get("text") or f"[{part['type']}]" for part in output or [])

@@ -16,13 +16,11 @@ from opentelemetry import trace
 from memoranda.errors import MemorandaError, ModelBroken, ModelError, ModelRefused, SpendingLimit
 from memoranda.providers.chat.base import Ask, Message, Model, Source, TokenUsage
 from memoranda.responses.events import Telling
-from memoranda.responses.messages import Images, to_messages
+from memoranda.responses.messages import Images, to_messages, turns_of
 from memoranda.responses.model_turn import Listening
 from memoranda.responses.offers import Offers
 from memoranda.responses.steps import AskAgain, CallTools, Finish, ModelTurn, ToolCall, next_step, parsed
-from memoranda.responses.tools.base import Result, Tool, Turn
-from memoranda.responses.tools.calls import asking, begun_call, failed_call
-from memoranda.responses.turns import turns_of
+from memoranda.responses.tools.base import Result, Tool, Turn, asking, begun_call, failed_call
 from memoranda.responses.values import (
     OWN_LABEL,
     QUOTING,

@@ -1,21 +1,32 @@
-"""Conversion of items to the messages of chat completions."""
+"""Items as the messages of chat completions: how they are written, how many tokens a model will read, and where a
+conversation may be cut. Texts are counted exactly, what a provider puts around them by constants. A turn is one request
+of the user and all its answers; a cut never separates a call from its output, which models reject."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from memoranda.providers.chat.base import Message
-from memoranda.responses.compaction import decode
-from memoranda.responses.items import CALLS, OUTPUTS, broken_off, output_text, paired, text_of
-from memoranda.responses.offers import in_namespace, place_of
-from memoranda.responses.values import Item
+from memoranda.responses.declared import in_namespace, place_of
+from memoranda.responses.values import (
+    CALLS,
+    OUTPUTS,
+    TEXTS,
+    Item,
+    broken_off,
+    output_text,
+    paired,
+    text_of,
+    unpack,
+)
 from memoranda.text import prompts
-from memoranda.text.quoting import quoted
+from memoranda.text.prompts import quoted
+from memoranda.text.stored import compact_json
+from memoranda.text.tokens import DEFAULT_ENCODING, count
 
-TEXTS = "_texts"
-"""The private key of a message under which the texts of its files stand, by the place of the part."""
 Images = Mapping[str, str]
 """Data URLs of images that are uploaded files, by file id."""
 Names = Mapping[tuple[str, str], str]
@@ -65,7 +76,7 @@ class _Writing:
                 self._refused(item)
             elif kind == "compaction":
                 self._close()
-                summary = f"{prompts.SUMMARY}\n{quoted(decode(item['encrypted_content']))}"
+                summary = f"{prompts.SUMMARY}\n{quoted(unpack(item['encrypted_content']))}"
                 self._messages.append({"role": "user", "content": f"{prompts.QUOTED}\n\n{summary}"})
         self._close()
         return self._messages
@@ -178,3 +189,153 @@ def _object(arguments: str) -> str:
     except (ValueError, RecursionError):
         pass
     return json.dumps({"input": arguments}, ensure_ascii=False)
+
+
+MESSAGE_TOKENS = 4
+"""Around every message: its beginning, its role, its end."""
+CALL_TOKENS = 8
+"""Around every call of a function and every tool: names of fields, brackets."""
+PRIMING_TOKENS = 3
+"""What every prompt ends with, so that the assistant begins."""
+IMAGE_TOKENS = 765
+"""An image, whatever its size: what OpenAI's models count for one of 1024 x 1024; models differ."""
+SMALL_IMAGE_TOKENS = 85
+"""An image of `detail: low`."""
+COUNTED = "_tokens"
+"""The key under which a stored item carries its tokens in the default encoding."""
+OLDER = ("gpt-4-", "gpt-3.5", "gpt-35", "text-embedding-")
+"""How names of models begin that read cl100k."""
+NEWER = ("gpt-4o", "gpt-4.", "gpt-5", "gpt-oss", "chatgpt-", "o1", "o3", "o4")
+"""How names of models begin that read o200k."""
+
+
+def encoding_for(model: str | None) -> tuple[str, bool]:
+    """The encoding to count in for a model, and whether it is the model's own; o200k estimates where none is known."""
+    name = (model or "").lower().rpartition("/")[2]
+    if name == "gpt-4" or (name.startswith(OLDER) and not name.startswith(NEWER)):
+        return "cl100k_base", True
+    return DEFAULT_ENCODING, name.startswith(NEWER)
+
+
+def tokens_of_items(items: Iterable[Item], encoding: str = DEFAULT_ENCODING) -> int:
+    """The tokens of all items together."""
+    return sum(tokens_of_item(item, encoding) for item in items)
+
+
+def tokens_of_item(item: Item, encoding: str = DEFAULT_ENCODING) -> int:
+    """The tokens of one item as a model reads it; 0 for one that is not sent to models. The count that a stored item
+    carries is used as it is."""
+    stored = item.get(COUNTED)
+    if stored is not None and encoding == DEFAULT_ENCODING:
+        return int(stored)
+    return sum(_message_tokens(message, encoding) for message in to_messages([item]))
+
+
+def mark(items: Iterable[Item]) -> None:
+    """Stores the token count of complete items in them, so that later readers need not count again."""
+    for item in items:
+        if COUNTED not in item:
+            item[COUNTED] = tokens_of_item(item)
+
+
+def tokens_of_messages(messages: Iterable[Message], encoding: str = DEFAULT_ENCODING) -> int:
+    """The tokens of a prompt in the shape of chat completions."""
+    return PRIMING_TOKENS + sum(_message_tokens(message, encoding) for message in messages)
+
+
+def tokens_of_tools(tools: Sequence[dict[str, Any]], encoding: str = DEFAULT_ENCODING) -> int:
+    """The tokens of tools, each counted as its JSON. A provider may write them more briefly."""
+    return sum(CALL_TOKENS + count(compact_json(tool.get("function", tool)), encoding) for tool in tools)
+
+
+def _message_tokens(message: Message, encoding: str) -> int:
+    calls = message.get("tool_calls") or ()
+    spent = MESSAGE_TOKENS + _content_tokens(message.get("content"), encoding)
+    for call in calls:
+        function = call.get("function", {})
+        texts = (function.get("name"), function.get("arguments"))
+        spent += CALL_TOKENS + sum(count(text, encoding) for text in texts if text)
+    return spent
+
+
+def _content_tokens(content: Any, encoding: str) -> int:
+    if content is None:
+        return 0
+    if isinstance(content, str):
+        return count(content, encoding)
+    return sum(_part_tokens(part, encoding) for part in content)
+
+
+def _part_tokens(part: dict[str, Any], encoding: str) -> int:
+    if part["type"] != "image_url":
+        return count(part["text"], encoding)
+    return SMALL_IMAGE_TOKENS if part["image_url"].get("detail") == "low" else IMAGE_TOKENS
+
+
+ASKING = ("user", "system", "developer")
+
+
+def starts_of(items: Sequence[Item]) -> list[int]:
+    """Where turns begin, ascending; the first is 0. Messages in a row that ask, of the user or a developer, begin one
+    turn together."""
+    if not items:
+        return []
+    whole = _uncut(items)
+    starts = [0]
+    for at in range(1, len(items)):
+        if _asks(items[at]) and not _asks(items[at - 1]) and at not in whole:
+            starts.append(at)
+    return starts
+
+
+def turns_of(items: Sequence[Item]) -> list[list[Item]]:
+    """The items by turn, oldest first."""
+    starts = starts_of(items)
+    return [list(items[start:end]) for start, end in pairwise([*starts, len(items)])]
+
+
+def pinned(items: Sequence[Item], new: Sequence[Item]) -> int:
+    """The first of `items` that must stay because `new` holds the other half of a call that it begins; their number
+    where there is none."""
+    wanted = {key for item in new for key in _links(item)}
+    return next((at for at, item in enumerate(items) if wanted & set(_links(item))), len(items))
+
+
+def fitting(
+    items: Sequence[Item], budget: int, new: Sequence[Item] = (), encoding: str = DEFAULT_ENCODING
+) -> tuple[int, int]:
+    """The first item of the newest whole turns that fit into `budget` tokens, and their tokens. Items that `new`
+    continues stay even if they do not fit."""
+    starts = starts_of(items)
+    first, spent = len(items), 0
+    last = pinned(items, new)
+    for start in reversed(starts):
+        tokens = sum(tokens_of_item(item, encoding) for item in items[start:first])
+        if spent + tokens > budget and first <= last:
+            break
+        first, spent = start, spent + tokens
+    return first, spent
+
+
+def _asks(item: Item) -> bool:
+    return item.get("type", "message") == "message" and item.get("role") in ASKING
+
+
+def _links(item: Item) -> list[str]:
+    """The keys that link this item to others: its call, or the approval it asks for or gives."""
+    kind = item.get("type", "message")
+    if kind == "mcp_approval_request":
+        return [f"approval {item.get('id')}"]
+    tied = [f"approval {item['approval_request_id']}"] if item.get("approval_request_id") else []
+    return [*tied, f"call {item['call_id']}"] if item.get("call_id") else tied
+
+
+def _uncut(items: Sequence[Item]) -> set[int]:
+    """The positions before which no cut may be made, because linked items are on both sides of them."""
+    first: dict[str, int] = {}
+    last: dict[str, int] = {}
+    for at, item in enumerate(items):
+        for key in _links(item):
+            first.setdefault(key, at)
+            last[key] = at
+    return {at for key, start in first.items() for at in range(start + 1, last[key] + 1)}

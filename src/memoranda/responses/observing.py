@@ -10,20 +10,17 @@ from msgspec.structs import replace
 
 from memoranda.errors import Conflict, Forbidden, InvalidInput, NotFound
 from memoranda.responses.events import response_of_item
-from memoranda.responses.items import CALLS, OUTPUTS, output_text, text_of
-from memoranda.responses.tools.base import Turn
+from memoranda.responses.messages import turns_of
+from memoranda.responses.tools.base import Turn, acting, places
 from memoranda.responses.tools.forget import is_forget_call
-from memoranda.responses.tools.memory import acting, places
-from memoranda.responses.turns import turns_of
-from memoranda.responses.values import QUOTING, Item, Response
-from memoranda.sessions.pending_write import Ready, changed
+from memoranda.responses.values import CALLS, OUTPUTS, QUOTING, Item, Response, output_text, text_of
+from memoranda.sessions.message_drafts import Ready, changed
 from memoranda.sessions.sessions import Sessions
 from memoranda.sessions.values import NewMessage
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.ids import listed
-from memoranda.text.hashing import digest
-from memoranda.text.storable import storable
+from memoranda.text.stored import digest, storable
 from memoranda.types import Through
 
 log = logging.getLogger("memoranda.responses")

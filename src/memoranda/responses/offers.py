@@ -9,14 +9,12 @@ from typing import Any, Literal
 import msgspec
 
 from memoranda.errors import InvalidInput
-from memoranda.responses.declared import flat
+from memoranda.responses.declared import flat, in_namespace, place_of
 from memoranda.responses.steps import Known, ToolCall
 from memoranda.responses.tools.base import Tool, Turn
 from memoranda.responses.values import MAX_TOOLS
-from memoranda.text.hashing import digest
 from memoranda.validation import convert
 
-LONGEST_NAME = 64
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 Offer = dict[str, Any]
 """A tool as chat completions have it."""
@@ -138,17 +136,6 @@ def _name(tool: Mapping[str, Any], where: str) -> str:
     if not isinstance(name, str) or not name or _NOT_IN_NAMES.search(name):
         raise InvalidInput(f"{where}.name", "must be letters, digits, _ and - alone")
     return name
-
-
-def in_namespace(space: str, name: str) -> str:
-    """Return the name under which a model is offered a function of a namespace, at most 64 characters."""
-    whole = f"{space}__{name}"
-    return whole if len(whole) <= LONGEST_NAME else f"{whole[: LONGEST_NAME - 9]}_{digest(whole)[:8]}"
-
-
-def place_of(space: str) -> str:
-    """Return what stands for a namespace where a label of a server would."""
-    return f"namespace {space}"
 
 
 def _named(here: Sequence[Tool], taken: Mapping[str, Offer]) -> dict[str, Tool]:

@@ -3,40 +3,66 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import msgspec
 
 from memoranda.config.sections import Config
+from memoranda.config.sections import Responses as Settings
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.providers.chat.base import Model
 from memoranda.responses import checks, records
 from memoranda.responses.attachments import Attachments
-from memoranda.responses.counting import encoding_for, mark
+from memoranda.responses.citations import cite_again
 from memoranda.responses.declared import repeated
 from memoranda.responses.events import response_of_item
 from memoranda.responses.history import History, Past
-from memoranda.responses.items import check_calls, checked, last_question
-from memoranda.responses.mcp_turns import MCP, Servers
-from memoranda.responses.merging import Effective
+from memoranda.responses.items import check_calls, checked
+from memoranda.responses.messages import encoding_for, mark
 from memoranda.responses.offers import choice, offers
-from memoranda.responses.profile_values import Profile
+from memoranda.responses.profile_values import Effective, Profile
 from memoranda.responses.profiles import Agents
 from memoranda.responses.records import NewResponse, encoded
-from memoranda.responses.sources import cite_again
-from memoranda.responses.tools.base import Tool, Turn
-from memoranda.responses.tools.forget import asked_before, listed_before
-from memoranda.responses.tools.mcp import approved
-from memoranda.responses.tools.memory import acting
-from memoranda.responses.tools.registry import tools_of
-from memoranda.responses.values import Exchange, Item, Response, ResponseRequest
+from memoranda.responses.tools.base import Tool, Turn, acting
+from memoranda.responses.tools.files import FileSearch
+from memoranda.responses.tools.forget import MemoryForget, asked_before, listed_before
+from memoranda.responses.tools.mcp import MCP, Servers, approved
+from memoranda.responses.tools.memory import MemorySearch, MemoryWrite
+from memoranda.responses.values import Exchange, Item, Response, ResponseRequest, last_question
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.ids import new_id
 from memoranda.text import tokens
 from memoranda.types import Subject
+
+Make = Callable[[dict[str, Any], Settings, str], Tool]
+
+TYPES: dict[str, Make] = {
+    "file_search": FileSearch.declared,
+    "memory_search": MemorySearch.declared,
+    "vector_memory_search": MemorySearch.declared,
+    "memory_write": MemoryWrite.declared,
+    "vector_memory_write": MemoryWrite.declared,
+    "memory_forget": MemoryForget.declared,
+    "vector_memory_forget": MemoryForget.declared,
+}
+"""The declared types of built-in tools."""
+
+
+def tools_of(declared: Sequence[dict[str, Any]], settings: Settings) -> list[Tool]:
+    """The built-in tools among those declared, in their order; other types are ignored.
+
+    Raises:
+        InvalidInput: a field is wrong; it is named as `tools[i].field`.
+    """
+    return [
+        TYPES[str(raw["type"])](raw, settings, f"tools[{i}]")
+        for i, raw in enumerate(declared)
+        if raw.get("type") in TYPES
+    ]
+
 
 SAME = frozenset(
     {

@@ -13,17 +13,20 @@ from memoranda.config.sections import Config
 from memoranda.errors import Conflict, Forbidden, InvalidInput, NotFound, QuotaExceeded
 from memoranda.knowledge.access import stores_seen
 from memoranda.responses.declared import stores_of
-from memoranda.responses.merging import Effective, channel_of, effective, merged
 from memoranda.responses.profile_values import (
     ID,
+    Effective,
     NewProfile,
     Profile,
     ProfileChange,
     ProfileMemory,
     changed,
+    channel_of,
     checked,
     configured,
+    effective,
     fields_of,
+    merged,
     profile_of,
     shown,
 )
@@ -37,7 +40,7 @@ from memoranda.store.forgotten import note
 from memoranda.store.ids import nameable, new_id
 from memoranda.store.paging import Listed, as_page, check_page, cursors, page
 from memoranda.store.validation import check_name
-from memoranda.text.json import compact_json
+from memoranda.text.stored import compact_json
 from memoranda.types import Order, Subject
 from memoranda.validation import convert
 

@@ -11,10 +11,8 @@ from typing_extensions import Unpack
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.facts.provenance import cut
 from memoranda.responses.engine import Engine
-from memoranda.responses.event_replay import replayed
-from memoranda.responses.events import Event, visible
-from memoranda.responses.listing import ResponseEntry, listed
-from memoranda.responses.records import ResponseRow, response_of, response_seen
+from memoranda.responses.events import Event, replayed, visible
+from memoranda.responses.records import ResponseEntry, ResponseRow, listed, response_of, response_seen
 from memoranda.responses.runs import Run
 from memoranda.responses.values import (
     Exchange,

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from memoranda.config.sections import Summarization
 from memoranda.providers.chat.base import Ask, Model
 from memoranda.providers.chat.said import Meter, said
-from memoranda.responses import compaction
-from memoranda.responses.extracts import extract
-from memoranda.responses.items import output_text, text_of
-from memoranda.responses.values import Item, Summary
-from memoranda.text.extracting import trimmed
-from memoranda.text.json import compact_json
+from memoranda.responses import values
+from memoranda.responses.values import Item, Summary, output_text, text_of
+from memoranda.text.extracting import chosen, looked_at, sentences, trimmed, weights
+from memoranda.text.stored import compact_json
 from memoranda.text.tokens import count
 
 THINKING = 2_000
@@ -139,7 +137,7 @@ def line_of(item: Item) -> str:
         line = f"Assistant called {item.get('name', '')}({item.get('arguments') or ''}): {text}"
         return trimmed(line, RESULT_TOKENS)
     if kind == "compaction":
-        return f"Earlier notes: {compaction.unpacked(item)}"
+        return f"Earlier notes: {values.unpacked(item)}"
     return ""
 
 
@@ -183,4 +181,40 @@ async def compacted(
         for item in items
         if item.get("type") in ("function_call", "custom_tool_call") and item.get("call_id") not in answered
     ]
-    return [*asked, compaction.compaction_item(summary.summary), *waiting]
+    return [*asked, values.compaction_item(summary.summary), *waiting]
+
+
+SPEAKERS = {"user": "User", "assistant": "Assistant", "system": "System", "developer": "System"}
+EARLIER = "Earlier"
+SUMMARY_WEIGHT = 1.5
+"""Added to the weight of a sentence of an earlier summary."""
+USER_WEIGHT = 0.5
+"""Added to the weight of a sentence of the user."""
+FIRST_WEIGHT = 100.0
+"""Added to the weight of the user's first sentence."""
+
+
+def extract(items: Sequence[Item], before: str, most: int) -> str:
+    """The most informative sentences of `before` (an earlier summary) and `items`, as one text of at most `most`
+    tokens; deterministic. The user's first request always has a place."""
+    candidates = looked_at(list(sentences(_texts(items, before))))
+    scores = weights(candidates)
+    first = next((i for i, candidate in enumerate(candidates) if candidate.speaker == "User"), None)
+    if first is not None:
+        scores[first] += FIRST_WEIGHT
+    return chosen(candidates, most, scores)
+
+
+def _texts(items: Sequence[Item], before: str) -> Iterator[tuple[str, str, float, int]]:
+    """Yield speaker, text, added weight and 0 tokens (not known) for each line of an earlier summary and each item."""
+    for line in before.splitlines():
+        speaker, _, text = line.partition(": ")
+        known = text and speaker in (*SPEAKERS.values(), EARLIER)
+        yield (speaker, text, SUMMARY_WEIGHT, 0) if known else (EARLIER, line, SUMMARY_WEIGHT, 0)
+    for item in items:
+        kind = item.get("type", "message")
+        if kind == "message":
+            speaker = SPEAKERS.get(item["role"], "System")
+            yield speaker, text_of(item), USER_WEIGHT if speaker == "User" else 0.0, 0
+        elif kind == "compaction":
+            yield EARLIER, values.unpacked(item), SUMMARY_WEIGHT, 0

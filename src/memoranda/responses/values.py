@@ -1,12 +1,20 @@
-"""Values of the responses package: requests, responses, items and summaries."""
+"""Values of the responses package: requests, responses, summaries, items and what is read out of them, and the text of
+a compacted conversation, packed into a string that a client carries and sends again."""
 
 from __future__ import annotations
 
+import base64
+import binascii
+import re
+import zlib
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, TypedDict
 
 import msgspec
 from msgspec import Meta
 
+from memoranda.errors import InvalidInput
+from memoranda.store.ids import new_id
 from memoranda.types import Id, Kinds, Share, says
 from memoranda.validation.constraints import Constraint, NotBoth, OneOf
 
@@ -264,3 +272,127 @@ def shown(item: Item) -> Item:
     if not any(key.startswith("_") for key in item):
         return item
     return {key: value for key, value in item.items() if not key.startswith("_")}
+
+
+CALLS = ("function_call", "custom_tool_call")
+OUTPUTS = ("function_call_output", "custom_tool_call_output")
+"""The calls that the client answers, and its answers."""
+
+
+def message(role: str, content: list[Item], status: str = "completed") -> Item:
+    """A new message."""
+    return {"id": new_id("msg_"), "type": "message", "status": status, "role": role, "content": content}
+
+
+def text_of(item: Item) -> str:
+    """The text of a message, its parts in a row; "" where there is none."""
+    parts = item.get("content") or []
+    if isinstance(parts, str):
+        return parts
+    return "".join(part.get("text") or part.get("refusal") or "" for part in parts)
+
+
+def last_question(items: Sequence[Item], past: Sequence[Item] = ()) -> str:
+    """What the user asked last; "" when nothing. If `items` has no message of the user, as when it only answers a call,
+    it is the last question of the `past`."""
+    messages = [item for item in items if item["type"] == "message" and item["role"] == "user"]
+    for item in reversed(messages):
+        if question := text_of(item).strip():
+            return question
+    return last_question(past) if past and not messages else ""
+
+
+def paired(items: Sequence[Item]) -> dict[int, int]:
+    """The place of each call's output by the place of the call. Models may give one id to calls of two turns: the first
+    output of an id answers its first call, and so on."""
+    outputs: dict[str, list[int]] = {}
+    for place, item in enumerate(items):
+        if item["type"] in OUTPUTS:
+            outputs.setdefault(item["call_id"], []).append(place)
+    pairs: dict[int, int] = {}
+    for place, item in enumerate(items):
+        if item["type"] in CALLS and (places := outputs.get(item["call_id"])):
+            pairs[place] = places.pop(0)
+    return pairs
+
+
+def broken_off(item: Item) -> bool:
+    """Return True for a call that the model did not finish: it cannot be answered, and is not sent to models."""
+    return item["type"] in CALLS and item.get("status") == "incomplete"
+
+
+def output_text(item: Mapping[str, Any]) -> str:
+    """What a function gave back, as text; parts that are no text are named."""
+    output = item.get("output")
+    if isinstance(output, str):
+        return output
+    return "\n".join(part.get("text") or f"[{part['type']}]" for part in output or [])
+
+
+PACKED_VERSION = "rc1."
+MAX_PACKED_CHARS = 1 << 20
+"""The most characters of a packed string, and bytes of the text in it, that are decoded."""
+CHECKSUM_BYTES = 4
+"""Bytes of the checksum that goes before the packed text."""
+_PACKED = re.compile(rf'"encrypted_content"\s*:\s*"({re.escape(PACKED_VERSION)}[A-Za-z0-9_=-]+)"')
+
+
+def compaction_item(text: str) -> Item:
+    """The item that stands for the conversation that `text` summarizes."""
+    return {"id": new_id("cmp_"), "type": "compaction", "encrypted_content": packed(text)}
+
+
+def packed(text: str) -> str:
+    """The text as `encrypted_content`."""
+    raw = text.encode("utf-8", "replace")
+    body = zlib.crc32(raw).to_bytes(CHECKSUM_BYTES, "big") + zlib.compress(raw, 9)
+    return PACKED_VERSION + base64.urlsafe_b64encode(body).decode("ascii")
+
+
+def unpack(content: Any, where: str = "encrypted_content") -> str:
+    """The text that `packed` packed.
+
+    Raises:
+        InvalidInput: this server did not make the string, or it was changed.
+    """
+    if (
+        not isinstance(content, str)
+        or not content.startswith(PACKED_VERSION)
+        or len(content) > MAX_PACKED_CHARS
+    ):
+        says = "is no compacted conversation of this server's; send the item as /v1/responses/compact gave it"
+        raise InvalidInput(where, says)
+    try:
+        body = base64.b64decode(
+            content.removeprefix(PACKED_VERSION).encode("ascii"), altchars=b"-_", validate=True
+        )
+        unpacking = zlib.decompressobj()
+        raw = unpacking.decompress(body[CHECKSUM_BYTES:], MAX_PACKED_CHARS)
+        if (
+            not unpacking.eof
+            or unpacking.unused_data
+            or zlib.crc32(raw).to_bytes(CHECKSUM_BYTES, "big") != body[:CHECKSUM_BYTES]
+        ):
+            raise ValueError("the checksum is of another text")
+        return raw.decode("utf-8")
+    except (ValueError, binascii.Error, zlib.error) as exc:
+        says = "is damaged; send the item as /v1/responses/compact gave it"
+        raise InvalidInput(where, says) from exc
+
+
+def packed_in(*texts: str | None) -> list[str]:
+    """Return the texts that are packed in the compaction items of JSON texts."""
+    contents = (match for text in texts if text for match in _PACKED.findall(text))
+    return [unpacked({"encrypted_content": content}) for content in contents]
+
+
+def unpacked(item: Item) -> str:
+    """The text of a compaction item that was checked before; "" if it can no longer be read."""
+    try:
+        return unpack(item.get("encrypted_content"))
+    except InvalidInput:
+        return ""
+
+
+TEXTS = "_texts"
+"""The private key of a message under which the texts of its files stand, by the place of the part."""

@@ -27,17 +27,15 @@ from memoranda.server.auth import Guard
 from memoranda.server.console import Console
 from memoranda.server.errors import ClientGone, Refused, error_response, unknown_route
 from memoranda.server.inputs import accepts_gzip, from_json, from_query, ignored_fields, ignored_parameters
-from memoranda.server.limits import read_body
-from memoranda.server.load import Bodies, Body, Line
+from memoranda.server.load import Bodies, Body, Line, read_body
 from memoranda.server.mcp import METADATA, Mcp, Metadata
 from memoranda.server.observe import Observed
 from memoranda.server.openapi import document
-from memoranda.server.route import MULTIPART, Call, Route
+from memoranda.server.route import MULTIPART, Call, Live, Route, ServerState
 from memoranda.server.routes import ROUTES
 from memoranda.server.sockets import PATH as SOCKET
 from memoranda.server.sockets import Sockets
-from memoranda.server.sse import Live, while_connected
-from memoranda.server.state import ServerState
+from memoranda.server.sse import while_connected
 from memoranda.server.telemetry import Telemetry
 from memoranda.types import Subject
 

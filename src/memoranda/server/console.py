@@ -23,7 +23,7 @@ from memoranda.server.console_assets import Asset, assets
 from memoranda.server.console_session import COOKIE, SECONDS, csrf_token, end_of, new_session
 from memoranda.server.errors import JSON, Refused, error_response
 from memoranda.server.inputs import accepts_gzip, from_json
-from memoranda.server.limits import read_body
+from memoranda.server.load import read_body
 
 PATH = "/console"
 MOST_BYTES = 16 << 10

@@ -8,8 +8,7 @@ from typing import Annotated, ClassVar, get_args
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from memoranda.server.memories import in_batch
-from memoranda.server.route import Call, Route
+from memoranda.server.route import Call, Route, in_batch
 from memoranda.store.selections import ONE_SCOPE, WITH_ID, ScopeName, named_scopes
 from memoranda.types import (
     MAX_LIMIT,

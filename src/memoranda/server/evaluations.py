@@ -17,8 +17,7 @@ from memoranda.app.evals.evaluation import (
     EvaluationQuestion,
     SearchConfiguration,
 )
-from memoranda.server.memories import as_wire
-from memoranda.server.route import Call, Route
+from memoranda.server.route import Call, Route, as_wire
 from memoranda.validation.constraints import Constraint, NotBoth, OneOf
 
 

@@ -20,7 +20,8 @@ from memoranda.mcp.place import PATH, Place
 from memoranda.server.auth import Guard
 from memoranda.server.errors import JSON, Refused, error_response
 from memoranda.server.inputs import from_query
-from memoranda.server.sse import Live, stopped
+from memoranda.server.route import Live
+from memoranda.server.sse import stopped
 from memoranda.store.access import sees_all
 from memoranda.types import Subject
 

@@ -8,10 +8,10 @@ from typing import Any
 from memoranda.errors import InvalidInput
 from memoranda.server import wire_mem0 as wire
 from memoranda.server.auth import ACT_FOR
-from memoranda.server.mem0_adding import added
+from memoranda.server.mem0_adding import added, latest, request_of
 from memoranda.server.mem0_filters import ENTITIES, moment_of, scopes_in, translated
-from memoranda.server.mem0_requests import latest, request_of
-from memoranda.server.mem0_views import (
+from memoranda.server.route import BEARER, Api, Call, Route, given
+from memoranda.server.wire_mem0 import (
     KINDS,
     PLACED,
     SAID,
@@ -21,8 +21,6 @@ from memoranda.server.mem0_views import (
     shown,
     steps,
 )
-from memoranda.server.memories import given
-from memoranda.server.route import BEARER, Api, Call, Route
 from memoranda.store.access import sees_all
 from memoranda.types import Memory, Query
 

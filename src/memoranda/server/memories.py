@@ -2,64 +2,30 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from types import MappingProxyType
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, TypeVar
 
-import msgspec
 from starlette.responses import Response, StreamingResponse
 
-from memoranda.errors import InvalidInput
 from memoranda.memories.inputs import BatchBody, ExportedBody, NewMemoryBody, SearchBody
 from memoranda.memories.memories import Memories
 from memoranda.memories.operations import AT, OPERATIONS
-from memoranda.server import derived, wire
+from memoranda.server import route, wire
 from memoranda.server.auth import is_operator
-from memoranda.server.derived import Observed
-from memoranda.server.route import JSONL, Call, Route
+from memoranda.server.route import (
+    JSONL,
+    Call,
+    Observed,
+    Route,
+    as_wire,
+    in_batch,
+)
 from memoranda.store.selections import named_scopes
 from memoranda.types import Added, Change, Memory, SearchResult
 
 T = TypeVar("T")
 PIECE = 64 << 10
 """Bytes of an export sent at once."""
-IN_LIST = re.compile(r"(\[\d+\])?\.?(\w*)(.*)", re.DOTALL)
-"""A field that an error names: the element of the list, the field in it, and what follows."""
-
-
-def as_wire(value: Any, type_: type[T]) -> T:
-    """Convert a value of the library to its wire struct."""
-    return msgspec.convert(value, type_, from_attributes=True)
-
-
-def given(body: msgspec.Struct) -> dict[str, Any]:
-    """The fields of a body that were sent."""
-    fields = {name: getattr(body, name) for name in body.__struct_fields__}
-    return {name: value for name, value in fields.items() if value is not msgspec.UNSET}
-
-
-@contextmanager
-def in_batch(
-    name: str, size: int, beside: Sequence[str] = (), fields: Mapping[str, str] = MappingProxyType({})
-) -> Iterator[None]:
-    """Errors about one of a list name it as the body does: `memories[3].tags`. Fields `beside` it are named already;
-    `fields` are the body's names of fields that the library calls otherwise, as it calls the list `memories`."""
-    try:
-        yield
-    except InvalidInput as exc:
-        if exc.field in (name, *beside):
-            raise
-        at = name if exc.field == "memories" or not size else f"{name}{_in_element(exc.field, fields)}"
-        raise type(exc)(at, str(exc).removeprefix(f"{exc.field}: ")) from exc
-
-
-def _in_element(field: str, fields: Mapping[str, str]) -> str:
-    """The place of a field in a list; that of the first element if the error names none."""
-    element, first, rest = IN_LIST.fullmatch(field).groups()  # type: ignore[union-attr]
-    inside = f".{fields.get(first, first)}{rest}" if first else rest
-    return f"{element or '[0]'}{inside}"
 
 
 async def stats(call: Call[None, wire.StatsQuery]) -> wire.MemoryStats | wire.ScopeStats:
@@ -152,5 +118,5 @@ ROUTES = (
         "POST", f"{AT}/import", "Import an export", import_, "write", wire.ImportedMemories, bytes,
         wire.ImportQuery, long=True,
     ),
-    *derived.routes("memories", OPERATIONS, OBSERVED),
+    *route.routes("memories", OPERATIONS, OBSERVED),
 )  # fmt: skip

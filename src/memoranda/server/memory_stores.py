@@ -8,9 +8,8 @@ from typing import Any, cast
 from memoranda.memory_stores.operations import MEMORIES, STORES, VERSIONS, VersionsQuery
 from memoranda.memory_stores.values import MemoryVersion, Page
 from memoranda.memory_stores.versions import MemoryVersions
-from memoranda.server import derived
 from memoranda.server import wire_memory_stores as wire
-from memoranda.server.route import Api, Call
+from memoranda.server.route import Api, Call, routes
 
 
 async def _versions(call: Call[None, VersionsQuery], work: Awaitable[Any]) -> Page[MemoryVersion]:
@@ -25,8 +24,8 @@ async def _versions(call: Call[None, VersionsQuery], work: Awaitable[Any]) -> Pa
 
 ANTHROPIC = Api("anthropic", key_header="x-api-key", envelope=wire.AnthropicFailure, failure=wire.failure)
 ROUTES = (
-    *derived.routes("memory_stores", STORES[:-1], api=ANTHROPIC),
-    *derived.routes("memory_stores.memories", MEMORIES, api=ANTHROPIC),
-    *derived.routes("memory_stores.versions", VERSIONS, {MemoryVersions.list: _versions}, ANTHROPIC),
-    *derived.routes("memory_stores", STORES[-1:], api=ANTHROPIC),  # an archived store takes no memories
+    *routes("memory_stores", STORES[:-1], api=ANTHROPIC),
+    *routes("memory_stores.memories", MEMORIES, api=ANTHROPIC),
+    *routes("memory_stores.versions", VERSIONS, {MemoryVersions.list: _versions}, ANTHROPIC),
+    *routes("memory_stores", STORES[-1:], api=ANTHROPIC),  # an archived store takes no memories
 )

@@ -7,28 +7,28 @@ from typing import Any
 from memoranda.errors import InvalidInput
 from memoranda.knowledge import checks
 from memoranda.knowledge.values import NewStoreFile, PassageQuery
+from memoranda.server import wire_knowledge, wire_passages
 from memoranda.server import wire_knowledge as wire
-from memoranda.server import wire_passages, wire_splitting
 from memoranda.text.splitting import Chunking, Strategy
 
 OVERLAP = 50
 """Tokens that the next chunk repeats, unless the request says otherwise."""
-STRATEGIES: dict[type[wire_splitting.OwnStrategy], Strategy] = {
-    wire_splitting.FixedStrategy: "fixed",
-    wire_splitting.RecursiveStrategy: "recursive",
-    wire_splitting.SemanticStrategy: "semantic",
+STRATEGIES: dict[type[wire_knowledge.OwnStrategy], Strategy] = {
+    wire_knowledge.FixedStrategy: "fixed",
+    wire_knowledge.RecursiveStrategy: "recursive",
+    wire_knowledge.SemanticStrategy: "semantic",
 }
 
 
-def chunking(asked: wire_splitting.Strategy | None, where: str = "chunking_strategy") -> Chunking | None:
+def chunking(asked: wire_knowledge.Strategy | None, where: str = "chunking_strategy") -> Chunking | None:
     """The chunking of a request; None is the store's own.
 
     Raises:
         InvalidInput: the overlap is more than half.
     """
-    if asked is None or isinstance(asked, wire_splitting.AutoStrategy):
+    if asked is None or isinstance(asked, wire_knowledge.AutoStrategy):
         return None
-    if isinstance(asked, wire_splitting.StaticStrategy):
+    if isinstance(asked, wire_knowledge.StaticStrategy):
         size, overlap = asked.static.max_chunk_size_tokens, asked.static.chunk_overlap_tokens
         if overlap > size // 2:
             says = f"is {overlap}; at most half of the chunk's {size} tokens, {size // 2}"

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
-
-from starlette.types import Receive
 
 from memoranda.errors import UnknownModel
 from memoranda.responses.runs import ENDING, Run
 from memoranda.responses.values import Item, Response
 from memoranda.server import wire_responses as wire
-from memoranda.server.errors import ClientGone
-from memoranda.server.memories import as_wire
-from memoranda.server.route import Call, Route
-from memoranda.server.sse import EventStream, Live, hung_up, stopped
+from memoranda.server.route import Call, Route, as_wire
+from memoranda.server.sse import EventStream, finished, keepalive, waited
 from memoranda.store.paging import Listed
 
 
@@ -35,31 +30,6 @@ async def create(call: Call[wire.ResponseBody, None]) -> Response | EventStream:
     run.mute()
     await finished(run, call.request.receive, live)
     return _said(run)
-
-
-async def finished(run: Run, receive: Receive, live: Live) -> None:
-    """Waits until the run has ended. Errors as `waited`."""
-    await waited(run, run.done(), receive, live)
-
-
-async def waited(run: Run, work: Coroutine[Any, Any, object], receive: Receive, live: Live) -> None:
-    """Waits until the work is done, at the latest when the run has ended.
-
-    Raises:
-        ClientGone: the client disconnected; the run was stopped, and its output so far is stored.
-    """
-    done = asyncio.create_task(work)
-    gone = asyncio.create_task(hung_up(receive))
-    with live.holding(partial(run.abandon, ENDING)):
-        try:
-            await asyncio.wait({done, gone}, return_when=asyncio.FIRST_COMPLETED)
-            if done.done():
-                return
-            run.abandon()
-            await done
-        finally:
-            await stopped(done, gone)
-    raise ClientGone
 
 
 def _said(run: Run) -> Response:
@@ -86,11 +56,6 @@ async def _followed(call: Call[Any, Any], id_: str, after: int, include: Sequenc
     return EventStream(
         await call.workspace.responses.events(id_, after, include), call.state.live, keepalive(call)
     )
-
-
-def keepalive(call: Call[Any, Any]) -> float:
-    """Seconds of silence after which a stream sends a comment."""
-    return call.state.memoranda.config.responses.keepalive
 
 
 async def page(call: Call[None, wire.ResponsesQuery]) -> wire.ResponsePage:

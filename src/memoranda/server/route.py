@@ -1,17 +1,88 @@
-"""Routes as data, and the `Call` that their handlers receive."""
+"""Routes as data, written out or made of operations, the `Call` that their handlers receive, and the state that these
+share."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+import logging
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from operator import attrgetter
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 import msgspec
 from starlette.requests import Request
 
+from memoranda.app.memoranda import Memoranda
 from memoranda.app.workspace import Workspace
+from memoranda.errors import InvalidInput
 from memoranda.server.errors import JSON, ErrorEnvelope, Failure, plain
-from memoranda.server.state import ServerState
-from memoranda.store.operations import PARAMETER, Need
+from memoranda.server.telemetry import Telemetry
+from memoranda.store.operations import PARAMETER, Need, Operation
+
+
+class ServerState(msgspec.Struct, frozen=True):
+    """The open library, the metrics, the OpenAPI document of this server (its first call takes 0.2 s), and the running
+    answers."""
+
+    memoranda: Memoranda
+    telemetry: Telemetry
+    document: Callable[[], dict[str, Any]]
+    live: Live
+    evaluating: asyncio.Semaphore = msgspec.field(default_factory=lambda: asyncio.Semaphore(1))
+    """One evaluation runs at a time: it asks hundreds of questions."""
+
+
+log = logging.getLogger("memoranda.http")
+LAST_WORDS = 5.0
+"""Seconds that a stopped stream has to send its last event."""
+
+
+class Live:
+    """The running answers, so that a server can shut down in order."""
+
+    def __init__(self) -> None:
+        self.ending = asyncio.Event()
+        """Set once the server shuts down: open connections must not start new work, and those that wait end."""
+        self.replaying = asyncio.Semaphore(1)
+        """Locked by the stream that encodes many events."""
+        self._stops: dict[object, Callable[[], object]] = {}
+        self._none = asyncio.Event()
+        self._none.set()
+
+    @contextmanager
+    def holding(self, stop: Callable[[], object]) -> Iterator[None]:
+        """Registers a running answer while the context is open; `stop` makes it end soon."""
+        key = object()
+        self._stops[key] = stop
+        self._none.clear()
+        try:
+            yield
+        finally:
+            del self._stops[key]
+            if not self._stops:
+                self._none.set()
+
+    async def end(self, patience: float) -> None:
+        """Waits for the running answers, and stops those that are not done after `patience` seconds."""
+        self.ending.set()
+        if await self._over(patience):
+            return
+        for stop in list(self._stops.values()):
+            stop()
+        if not await self._over(LAST_WORDS):
+            log.error("%d answers did not end in time", len(self._stops))
+
+    async def _over(self, seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._none.wait()
+        except TimeoutError:
+            return False
+        return True
+
 
 B = TypeVar("B")
 Q = TypeVar("Q")
@@ -20,6 +91,9 @@ TEXT = "text/plain"
 BINARY = "application/octet-stream"
 BEARER = ("Bearer",)
 MULTIPART = "multipart/form-data"
+
+
+T = TypeVar("T")
 
 
 class Call(msgspec.Struct, Generic[B, Q], frozen=True):
@@ -104,3 +178,90 @@ class Route(msgspec.Struct, frozen=True):
     def parameters(self) -> tuple[str, ...]:
         """The names of the path's parameters."""
         return tuple(PARAMETER.findall(self.path))
+
+
+Observed = Callable[[Call[Any, Any], Awaitable[Any]], Awaitable[Any]]
+"""Awaits the work of a call and returns its result: for metrics, and for the names of fields in errors."""
+NONE: Mapping[Callable[..., Any], Observed] = MappingProxyType({})
+
+
+async def _unobserved(call: Call[Any, Any], work: Awaitable[Any]) -> Any:
+    return await work
+
+
+def routes(
+    feature: str,
+    operations: Sequence[Operation],
+    observed: Mapping[Callable[..., Any], Observed] = NONE,
+    api: Api = OWN,
+) -> tuple[Route, ...]:
+    """Return a route for each operation of a feature, which is an attribute of the workspace, or of one of its
+    features, as in `knowledge.admin`."""
+    return tuple(
+        _route(attrgetter(feature), operation, observed.get(operation.method, _unobserved), api)
+        for operation in operations
+    )
+
+
+def _route(of: Callable[[Workspace], Any], operation: Operation, observed: Observed, api: Api) -> Route:
+    async def answer(call: Call[Any, Any]) -> Any:
+        given = {
+            **operation.in_path(call.parameters),
+            **operation.merged(call.body, call.query),
+        }
+        feature = of(call.workspace)
+        if operation.of:
+            feature = feature(*(call.parameters[name] for name in operation.of))
+        result = await observed(call, operation.method(feature, **given))
+        return result if operation.shows is None else operation.shows.of(result, given)
+
+    return Route(
+        operation.verb,
+        operation.path,
+        operation.summary,
+        answer,
+        operation.needs,
+        operation.answer,
+        None if operation.in_query else operation.input,
+        operation.input if operation.in_query else operation.beside,
+        long=operation.long,
+        compresses=operation.compresses,
+        api=api,
+    )
+
+
+IN_LIST = re.compile(r"(\[\d+\])?\.?(\w*)(.*)", re.DOTALL)
+"""A field that an error names: the element of the list, the field in it, and what follows."""
+
+
+def as_wire(value: Any, type_: type[T]) -> T:
+    """Convert a value of the library to its wire struct."""
+    return msgspec.convert(value, type_, from_attributes=True)
+
+
+def given(body: msgspec.Struct) -> dict[str, Any]:
+    """The fields of a body that were sent."""
+    fields = {name: getattr(body, name) for name in body.__struct_fields__}
+    return {name: value for name, value in fields.items() if value is not msgspec.UNSET}
+
+
+@contextmanager
+def in_batch(
+    name: str, size: int, beside: Sequence[str] = (), fields: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[None]:
+    """Errors about one of a list name it as the body does: `memories[3].tags`. Fields `beside` it are named already;
+    `fields` are the body's names of fields that the library calls otherwise, as it calls the list `memories`."""
+    try:
+        yield
+    except InvalidInput as exc:
+        if exc.field in (name, *beside):
+            raise
+        at = name if exc.field == "memories" or not size else f"{name}{_in_element(exc.field, fields)}"
+        raise type(exc)(at, str(exc).removeprefix(f"{exc.field}: ")) from exc
+
+
+def _in_element(field: str, fields: Mapping[str, str]) -> str:
+    """The place of a field in a list; that of the first element if the error names none."""
+    element, first, rest = IN_LIST.fullmatch(field).groups()  # type: ignore[union-attr]
+    inside = f".{fields.get(first, first)}{rest}" if first else rest
+    return f"{element or '[0]'}{inside}"

@@ -22,8 +22,8 @@ from memoranda.knowledge.values import (
 )
 from memoranda.server import wire_knowledge as wire
 from memoranda.server.errors import JSON
+from memoranda.server.wire_knowledge import ShownStrategy, ShownTokens
 from memoranda.server.wire_passages import FlatHit, FlatPage, PassageHit, PassagePage, PassagePlace
-from memoranda.server.wire_splitting import ShownStrategy, ShownTokens
 from memoranda.text.splitting import Chunking
 
 POLL = "openai-poll-after-ms"

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from memoranda.server import derived
-from memoranda.server.memories import in_batch
-from memoranda.server.route import Call
+from memoranda.server import route
+from memoranda.server.route import Call, in_batch
 from memoranda.sessions.operations import OPERATIONS, SaidBody
 from memoranda.sessions.sessions import Sessions
 from memoranda.sessions.values import Message, Observed, Session
@@ -38,9 +37,9 @@ async def _update_message(call: Call[Any, None], work: Awaitable[Message]) -> Me
     return message
 
 
-OBSERVED: dict[Callable[..., Any], derived.Observed] = {
+OBSERVED: dict[Callable[..., Any], route.Observed] = {
     Sessions.observe: _observe,
     Sessions.save_summary: _save_summary,
     Sessions.update_message: _update_message,
 }
-ROUTES = derived.routes("sessions", OPERATIONS, OBSERVED)
+ROUTES = route.routes("sessions", OPERATIONS, OBSERVED)

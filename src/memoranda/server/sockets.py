@@ -22,8 +22,8 @@ from memoranda.server import wire_responses as wire
 from memoranda.server.auth import Guard
 from memoranda.server.errors import Refused, error_response, problem
 from memoranda.server.inputs import from_json
-from memoranda.server.sse import Live, stopped
-from memoranda.server.state import ServerState
+from memoranda.server.route import Live, ServerState
+from memoranda.server.sse import stopped
 from memoranda.store.ids import new_id
 
 PATH = "/v1/responses"

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from memoranda.responses.runs import ENDING, Run
 from memoranda.server.errors import ClientGone, problem
+from memoranda.server.route import Call, Live
 
 T = TypeVar("T")
 
-log = logging.getLogger("memoranda.http")
 EVENTS = "text/event-stream"
 ALIVE = b": keep-alive\n\n"
-LAST_WORDS = 5.0
-"""Seconds that a stopped stream has to send its last event."""
 AT_ONCE = 64
 """Events that are encoded without a pause."""
 Event = dict[str, Any]
@@ -96,50 +94,6 @@ async def stopped(*tasks: asyncio.Future[Any]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-
-
-class Live:
-    """The running answers, so that a server can shut down in order."""
-
-    def __init__(self) -> None:
-        self.ending = asyncio.Event()
-        """Set once the server shuts down: open connections must not start new work, and those that wait end."""
-        self.replaying = asyncio.Semaphore(1)
-        """Locked by the stream that encodes many events."""
-        self._stops: dict[object, Callable[[], object]] = {}
-        self._none = asyncio.Event()
-        self._none.set()
-
-    @contextmanager
-    def holding(self, stop: Callable[[], object]) -> Iterator[None]:
-        """Registers a running answer while the context is open; `stop` makes it end soon."""
-        key = object()
-        self._stops[key] = stop
-        self._none.clear()
-        try:
-            yield
-        finally:
-            del self._stops[key]
-            if not self._stops:
-                self._none.set()
-
-    async def end(self, patience: float) -> None:
-        """Waits for the running answers, and stops those that are not done after `patience` seconds."""
-        self.ending.set()
-        if await self._over(patience):
-            return
-        for stop in list(self._stops.values()):
-            stop()
-        if not await self._over(LAST_WORDS):
-            log.error("%d answers did not end in time", len(self._stops))
-
-    async def _over(self, seconds: float) -> bool:
-        try:
-            async with asyncio.timeout(seconds):
-                await self._none.wait()
-        except TimeoutError:
-            return False
-        return True
 
 
 class EventStream(Response):
@@ -228,3 +182,33 @@ async def closed(events: AsyncIterator[Any]) -> None:
     close = getattr(events, "aclose", None)
     if close is not None:
         await close()
+
+
+async def finished(run: Run, receive: Receive, live: Live) -> None:
+    """Waits until the run has ended. Errors as `waited`."""
+    await waited(run, run.done(), receive, live)
+
+
+async def waited(run: Run, work: Coroutine[Any, Any, object], receive: Receive, live: Live) -> None:
+    """Waits until the work is done, at the latest when the run has ended.
+
+    Raises:
+        ClientGone: the client disconnected; the run was stopped, and its output so far is stored.
+    """
+    done = asyncio.create_task(work)
+    gone = asyncio.create_task(hung_up(receive))
+    with live.holding(partial(run.abandon, ENDING)):
+        try:
+            await asyncio.wait({done, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if done.done():
+                return
+            run.abandon()
+            await done
+        finally:
+            await stopped(done, gone)
+    raise ClientGone
+
+
+def keepalive(call: Call[Any, Any]) -> float:
+    """Seconds of silence after which a stream sends a comment."""
+    return call.state.memoranda.config.responses.keepalive

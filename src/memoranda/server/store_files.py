@@ -1,4 +1,4 @@
-"""`/v1/vector_stores/{id}/files`: the files in a store."""
+"""`/v1/vector_stores/{id}/files` and `file_batches`: the files in a store, added one by one or many at once."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from starlette.responses import Response
 
 from memoranda.server import parsers, serializers
 from memoranda.server import wire_knowledge as wire
-from memoranda.server.form_uploads import arrived
-from memoranda.server.memories import as_wire
-from memoranda.server.route import Call, Form, Route
+from memoranda.server.multipart import arrived
+from memoranda.server.route import Call, Form, Route, as_wire
 
 
 async def attach(call: Call[wire.AttachBody | None, wire.WaitQuery]) -> wire.StoreFileObject:
@@ -96,9 +95,34 @@ def _ids(call: Call[Any, Any]) -> tuple[str, str]:
     return call.parameters["store_id"], call.parameters["file_id"]
 
 
+async def create_batch(call: Call[wire.FileBatchBody, wire.WaitQuery]) -> wire.FileBatchObject:
+    files, store_id = parsers.new_files(call.body), call.parameters["store_id"]
+    batch = await call.workspace.knowledge.stores.create_batch(store_id, files, wait=call.query.wait)
+    return serializers.batch(batch)
+
+
+async def get_batch(call: Call[None, None]) -> Response:
+    return serializers.polled_batch(await call.workspace.knowledge.stores.batch(*_batch_ids(call)))
+
+
+async def cancel_batch(call: Call[None, None]) -> wire.FileBatchObject:
+    return serializers.batch(await call.workspace.knowledge.stores.cancel_batch(*_batch_ids(call)))
+
+
+async def batch_files(call: Call[None, wire.StoreFilesQuery]) -> wire.StoreFilePage:
+    store_id, batch_id = _batch_ids(call)
+    return await shown_page(call, store_id, batch_id)
+
+
+def _batch_ids(call: Call[None, None] | Call[None, wire.StoreFilesQuery]) -> tuple[str, str]:
+    return call.parameters["store_id"], call.parameters["batch_id"]
+
+
 FORM = Form("file", wire.AttachFields)
 AT = "/v1/vector_stores/{store_id}/files"
 ONE = f"{AT}/{{file_id}}"
+BATCHES = "/v1/vector_stores/{store_id}/file_batches"
+BATCH = f"{BATCHES}/{{batch_id}}"
 ROUTES = (
     Route(
         "POST", AT, "Add a file: an uploaded one, or one in the body", attach, "write", wire.StoreFileObject,
@@ -110,4 +134,14 @@ ROUTES = (
     Route("GET", f"{ONE}/content", "The text read out of a file", content, "read", wire.ContentPage),
     Route("GET", f"{ONE}/chunks", "The chunks of a file", chunks, "read", wire.ChunkPage, query=wire.ChunksQuery),
     Route("DELETE", ONE, "Take a file out of the store", detach, "write", wire.DetachedFile),
+    Route(
+        "POST", BATCHES, "Add many files", create_batch, "write", wire.FileBatchObject, wire.FileBatchBody,
+        wire.WaitQuery, long=True,
+    ),
+    Route("GET", BATCH, "One batch", get_batch, "read", wire.FileBatchObject),
+    Route("POST", f"{BATCH}/cancel", "Stop a batch", cancel_batch, "write", wire.FileBatchObject),
+    Route(
+        "GET", f"{BATCH}/files", "A page of a batch's files", batch_files, "read", wire.StoreFilePage,
+        query=wire.StoreFilesQuery,
+    ),
 )  # fmt: skip

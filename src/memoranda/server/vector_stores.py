@@ -5,8 +5,7 @@ from __future__ import annotations
 from memoranda.knowledge.values import StoreChange
 from memoranda.server import parsers, serializers
 from memoranda.server import wire_knowledge as wire
-from memoranda.server.memories import given
-from memoranda.server.route import Call, Route
+from memoranda.server.route import Call, Route, given
 from memoranda.server.wire_passages import (
     FlatPage,
     PassagePage,

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from memoranda.responses.items import MAX_ITEMS, SentItem
-from memoranda.responses.listing import ResponseEntry
+from memoranda.responses.records import ResponseEntry
 from memoranda.responses.values import ONE_HISTORY, Item, ResponseRequest, ResponseUsage, Status
 from memoranda.validation.constraints import Constraint, OneOf
 

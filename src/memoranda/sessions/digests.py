@@ -11,10 +11,9 @@ import msgspec
 
 from memoranda.text.calendar import DAY
 from memoranda.text.extracting import Sentence, chosen, looked_at, sentences, weights
-from memoranda.text.folding import visible
 from memoranda.text.regex import regex
 from memoranda.text.sentences import CLOSERS, QUESTION_MARKS
-from memoranda.text.terms import STOPWORDS, WORD, word_terms
+from memoranda.text.terms import STOPWORDS, WORD, visible, word_terms
 
 EXTRACTIVE = "extractive"
 SENTENCES = 6

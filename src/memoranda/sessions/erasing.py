@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from memoranda.sessions.editing import remove_messages
 from memoranda.sessions.following import Following
-from memoranda.sessions.joining import JOIN_JOB
 from memoranda.sessions.keeping import rollup_ids
+from memoranda.sessions.log import JOIN_JOB
 from memoranda.sessions.records import MessageRow, messages_by_id, sessions_by_id, texts_of
 from memoranda.sessions.values import name_of
 from memoranda.storage.sql.base import Connection
@@ -18,8 +18,8 @@ from memoranda.store.forget_preview import Preview
 from memoranda.store.forgetting import MESSAGE, PAGE, Forgetting, selected_memories
 from memoranda.store.rows import Record, fetch_ids
 from memoranda.store.transaction import Writing
-from memoranda.text.json import compact_json
 from memoranda.text.phrase import Phrase
+from memoranda.text.stored import compact_json
 
 COLUMNS = ", ".join(("seq", *(name for name in MessageRow._fields if name != "seq")))
 

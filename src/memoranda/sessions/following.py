@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from memoranda.clock import now_micros
-from memoranda.sessions import cutting
+from memoranda.sessions import closing
 from memoranda.sessions.closing import Closing
 from memoranda.sessions.keeping import rollup_ids, schedule_rollups, withdraw
 from memoranda.sessions.records import (
@@ -25,7 +25,7 @@ from memoranda.storage.sql.base import Connection
 from memoranda.store.rows import Record, fetch_ids
 from memoranda.store.rows import speaker as speaker_of
 from memoranda.store.transaction import Gone, Writing, added_up
-from memoranda.text.json import compact_json
+from memoranda.text.stored import compact_json
 from memoranda.text.tokens import count
 
 SUMMARY = "session_summary"
@@ -143,7 +143,7 @@ class Following:
             started_at=started,
             ended_at=ended,
             message_count=number,
-            due_at=cutting.due_at(ended, row.last_seen_at, self.closing.gap),
+            due_at=closing.due_at(ended, row.last_seen_at, self.closing.gap),
             participants=compact_json(list(dict.fromkeys(name_of(*who) for *who, _ in spoke))),
             users=compact_json(users),
             status="open" if open_ else "closed",

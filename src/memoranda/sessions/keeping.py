@@ -1,18 +1,18 @@
-"""Summaries of sessions as memories: written, replaced and withdrawn."""
+"""Summaries of sessions as memories: written, replaced and withdrawn; and the headers that precede them in embeddings
+and indexes: the channel, the time, the speakers and the topics."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from memoranda.clock import local, moment
 from memoranda.sessions.records import SessionRow, texts_of
 from memoranda.storage.sql.base import Connection
 from memoranda.store.ids import new_id
-from memoranda.store.rows import EMPTY, fetch_ids
+from memoranda.store.rows import EMPTY, Draft, fetch_ids
 from memoranda.store.transaction import Writing
-from memoranda.store.validation import Draft
-from memoranda.text.hashing import digest
-from memoranda.text.json import compact_json
+from memoranda.text.stored import compact_json, digest
 
 DAY = 86_400_000_000
 WEEK = 7 * DAY
@@ -106,3 +106,40 @@ def derived_memory(
         header=header,
     )
     return Draft(row, named=False)
+
+
+NAMED = 12
+"""The most names of speakers."""
+
+
+def session_header(
+    channel: str | None,
+    started_at: int,
+    ended_at: int,
+    participants: Sequence[str],
+    topics: Sequence[str],
+    zone: str | None = None,
+) -> str:
+    """`[06 May 2024 12:00 to 12:40] garden, Ana, Bo: roses, water. `; times are microseconds since 1970, shown at the
+    offset `zone` from UTC."""
+    begun, ended = (local(moment(at), zone) for at in (started_at, ended_at))
+    until = f"{ended:%H:%M}" if begun.date() == ended.date() else f"{ended:%d %B %Y %H:%M}"
+    who = ", ".join([*([channel] if channel else []), *participants[:NAMED]])
+    return f"[{begun:%d %B %Y %H:%M} to {until}] {who}{_about(topics)}. "
+
+
+def week_header(channel: str, week: int, participants: Sequence[str], topics: Sequence[str]) -> str:
+    """`[week of 06 May 2024 to 12 May 2024] garden, Ana, Bo: roses, water. `; `week` is its first day since 1970."""
+    first, last = moment(week * DAY), moment((week + 6) * DAY)
+    who = ", ".join([channel, *participants[:NAMED]])
+    return f"[week of {first:%d %B %Y} to {last:%d %B %Y}] {who}{_about(topics)}. "
+
+
+def week_name(week: int) -> str:
+    """Return the week in ISO 8601: `2024-W19`."""
+    year, number, _ = moment(week * DAY).isocalendar()
+    return f"{year}-W{number:02d}"
+
+
+def _about(topics: Sequence[str]) -> str:
+    return f": {', '.join(topics)}" if topics else ""

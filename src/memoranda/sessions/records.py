@@ -14,7 +14,7 @@ from memoranda.sessions.values import Message, Session, author_of, is_person, la
 from memoranda.storage.sql.base import Connection
 from memoranda.store.access import owns, sees_all
 from memoranda.store.ids import nameable
-from memoranda.text.json import compact_json
+from memoranda.text.stored import compact_json
 from memoranda.types import Subject
 
 ENOUGH = 1_000

@@ -9,19 +9,16 @@ from typing import NamedTuple
 from memoranda.clock import now_micros
 from memoranda.errors import ModelError, SpendingLimit
 from memoranda.sessions.digests import Digest
-from memoranda.sessions.headers import week_header, week_name
-from memoranda.sessions.keeping import DAY, WEEK, derived_memory
+from memoranda.sessions.keeping import DAY, WEEK, derived_memory, week_header, week_name
 from memoranda.sessions.records import SessionRow, sessions_by_id, texts_of
 from memoranda.sessions.summarizer import Telling
 from memoranda.sessions.switches import summarized
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
-from memoranda.store.job_kinds import Run
+from memoranda.store.job_kinds import Run, backoff
 from memoranda.store.jobs import SECOND
-from memoranda.store.retries import backoff
-from memoranda.store.rows import fetch_ids
+from memoranda.store.rows import Draft, fetch_ids
 from memoranda.store.transaction import Writing
-from memoranda.store.validation import Draft
 
 log = logging.getLogger("memoranda.sessions")
 STEP = 32

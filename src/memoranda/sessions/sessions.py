@@ -16,9 +16,8 @@ from memoranda.sessions import records
 from memoranda.sessions.closing import SUMMARIZE_JOB, Closing, note
 from memoranda.sessions.editing import remove_messages, rewritten
 from memoranda.sessions.external import digest_given
-from memoranda.sessions.joining import JOIN_JOB
-from memoranda.sessions.message_drafts import Place, sayings
-from memoranda.sessions.pending_write import Ready, changed
+from memoranda.sessions.log import JOIN_JOB
+from memoranda.sessions.message_drafts import Place, Ready, changed, sayings
 from memoranda.sessions.records import MessageRow, SessionRow, Wanted, to_message, to_session
 from memoranda.sessions.summarizing import Summarizing
 from memoranda.sessions.values import (
@@ -35,10 +34,10 @@ from memoranda.sessions.values import (
 )
 from memoranda.storage.sql.base import Connection
 from memoranda.store.access import must_write, sees_all
+from memoranda.store.changes import ROWS
 from memoranda.store.core import Core
+from memoranda.store.job_kinds import RELEASE_JOB
 from memoranda.store.paging import check_page
-from memoranda.store.retries import RELEASE_JOB
-from memoranda.store.steps import ROWS
 from memoranda.store.transaction import Writing
 from memoranda.store.validation import check_text, time_of
 from memoranda.types import Content, Limit, Moment, Order, Subject, some_text

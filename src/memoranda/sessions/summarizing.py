@@ -17,21 +17,18 @@ from memoranda.clock import ZONE, local, moment, now_micros
 from memoranda.errors import Conflict, ModelError, ModelUnavailable, SpendingLimit
 from memoranda.sessions import records
 from memoranda.sessions.digests import Digest
-from memoranda.sessions.headers import session_header
-from memoranda.sessions.keeping import QUIET, derived_memory, schedule_rollups
+from memoranda.sessions.keeping import QUIET, derived_memory, schedule_rollups, session_header
 from memoranda.sessions.records import MessageRow, SessionRow, texts_of
 from memoranda.sessions.rolling import Rolling
 from memoranda.sessions.summarizer import Telling
 from memoranda.sessions.switches import in_force, summarized, switches_of
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
-from memoranda.store.job_kinds import Postponed, Run
+from memoranda.store.job_kinds import Postponed, Run, backoff
 from memoranda.store.jobs import SECOND
-from memoranda.store.retries import backoff
-from memoranda.store.rows import fetch_ids, zone_of
+from memoranda.store.rows import Draft, fetch_ids, zone_of
 from memoranda.store.transaction import Writing
-from memoranda.store.validation import Draft
-from memoranda.text.json import compact_json
+from memoranda.text.stored import compact_json
 
 log = logging.getLogger("memoranda.sessions")
 BATCH = 200

@@ -17,7 +17,7 @@ from memoranda.storage.sql.base import Connection
 from memoranda.store.access import must_write, sees_all
 from memoranda.store.core import Core, tenant_for
 from memoranda.store.validation import check_name
-from memoranda.text.json import compact_json
+from memoranda.text.stored import compact_json
 from memoranda.types import Subject
 
 TENANT = ""

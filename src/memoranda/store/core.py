@@ -20,19 +20,18 @@ from memoranda.readers.pool import Readers
 from memoranda.storage.blobs.base import Blobs
 from memoranda.store.access import must_be_admin, visible_to
 from memoranda.store.changes import Outcome
-from memoranda.store.due_times import DueTimes
 from memoranda.store.forget_preview import Derived
 from memoranda.store.forgetting import Eraser
 from memoranda.store.ingest import Ingest
 from memoranda.store.integrity import check_file
+from memoranda.store.job_kinds import RELEASE_JOB, DueTimes
 from memoranda.store.jobs import Jobs
-from memoranda.store.retries import RELEASE_JOB
 from memoranda.store.retrieval.search import Recall, Settings
-from memoranda.store.rows import Record, attributes
+from memoranda.store.rows import Draft, Record, attributes
 from memoranda.store.store import Store
 from memoranda.store.transaction import Writing, no_two_texts
 from memoranda.store.usage import Ledger
-from memoranda.store.validation import Draft, check_name
+from memoranda.store.validation import check_name
 from memoranda.text.splitting import Chunking
 from memoranda.types import Subject
 

@@ -8,10 +8,9 @@ from typing import TypeVar
 import msgspec
 
 from memoranda.store.core import Core, Writer
-from memoranda.store.due_times import Listener
 from memoranda.store.forget_preview import Derived
 from memoranda.store.forgetting import Eraser
-from memoranda.store.job_kinds import JobKind
+from memoranda.store.job_kinds import JobKind, Listener
 from memoranda.store.transaction import Cascade, Edit
 
 T = TypeVar("T")

@@ -11,10 +11,10 @@ from memoranda.concurrency.threads import Threads
 from memoranda.filters import matches
 from memoranda.storage.sql.base import Connection
 from memoranda.store.access import visible_to
+from memoranda.store.changes import ROWS, parted
 from memoranda.store.forgetting import NOTHING, Aim, Eraser, Forgetting, Found, Work, erase_memories
 from memoranda.store.jobs import Jobs
 from memoranda.store.rows import Record, attributes, to_memory
-from memoranda.store.steps import ROWS, parted
 from memoranda.store.store import Store
 from memoranda.types import ForgetPreview, KindPreview
 

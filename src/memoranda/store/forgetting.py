@@ -28,15 +28,14 @@ from memoranda.store.access import (
     selection_filter,
     visible_to,
 )
+from memoranda.store.changes import ROWS
+from memoranda.store.job_kinds import RELEASE_JOB
 from memoranda.store.jobs import Jobs
-from memoranda.store.origins import is_reference
-from memoranda.store.retries import RELEASE_JOB
-from memoranda.store.rows import Record, attributes
-from memoranda.store.steps import ROWS
+from memoranda.store.rows import Record, attributes, is_reference
 from memoranda.store.store import Store
 from memoranda.store.transaction import Writing
-from memoranda.text.json import compact_json
 from memoranda.text.phrase import Phrase
+from memoranda.text.stored import compact_json
 from memoranda.types import Forget, Receipt, Subject
 
 log = logging.getLogger("memoranda.forgetting")

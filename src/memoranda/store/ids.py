@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from memoranda.clock import now_micros
 from memoranda.errors import InvalidInput
-from memoranda.text.storable import UNSTORABLE
+from memoranda.text.stored import UNSTORABLE
 
 
 def nameable(id_: str) -> bool:

@@ -7,8 +7,7 @@ import numpy as np
 from memoranda.errors import IndexUnavailable
 from memoranda.filters import Compare
 from memoranda.storage.sql.base import Connection
-from memoranda.store.changes import Put
-from memoranda.store.index_batches import changed_page, with_vectors
+from memoranda.store.changes import Put, changed_page, with_vectors
 from memoranda.store.index_sync import Derived, Mirror
 from memoranda.store.rows import fetch
 

@@ -29,9 +29,8 @@ from memoranda.errors import Conflict, IndexUnavailable, StorageError
 from memoranda.indexes.keyword.base import Words
 from memoranda.indexes.vector.base import Index
 from memoranda.storage.sql.base import Connection, Database
-from memoranda.store.changes import Applied
-from memoranda.store.index_batches import extent, lacks_more, replay, to_index, to_words, with_vectors
-from memoranda.text.json import compact_json
+from memoranda.store.changes import Applied, extent, lacks_more, replay, to_index, to_words, with_vectors
+from memoranda.text.stored import compact_json
 
 log = logging.getLogger("memoranda.store")
 KEPT_REMOVALS = 1_000_000

@@ -15,14 +15,13 @@ from memoranda.clock import now_micros
 from memoranda.concurrency.threads import Threads
 from memoranda.errors import EmbedderUnavailable, SpendingLimit
 from memoranda.providers.embeddings.base import Embedder, Span
-from memoranda.store.changes import Outcome, Settled, StoredVectors, text_key
-from memoranda.store.retrieval.pending import Vectors
-from memoranda.store.rows import ITEM, TEXT_SEPARATOR, Record, header, searched_text
-from memoranda.store.steps import DRAFTS, parted
+from memoranda.store.changes import DRAFTS, Outcome, Settled, StoredVectors, parted, text_key
+from memoranda.store.retrieval.candidates import Vectors
+from memoranda.store.rows import ITEM, TEXT_SEPARATOR, Draft, Part, Record, header, searched_text
 from memoranda.store.store import Along, Store
 from memoranda.store.usage import Cost, Ledger
-from memoranda.store.validation import GIVEN, NUMERIC, Bounds, Draft, Part, changed, check_vector, draft
-from memoranda.text.hashing import digest
+from memoranda.store.validation import GIVEN, NUMERIC, Bounds, changed, check_vector, draft
+from memoranda.text.stored import digest
 from memoranda.types import Change, NewMemory, Subject
 
 log = logging.getLogger("memoranda.ingest")

@@ -30,9 +30,12 @@ from memoranda.store.job_kinds import (
     LeaseLost,
     Postponed,
     Run,
+    check_cancel,
+    check_deaths,
+    check_retry,
+    retry_delay,
 )
-from memoranda.store.retries import check_cancel, check_deaths, check_retry, retry_delay
-from memoranda.text.json import compact_json
+from memoranda.text.stored import compact_json
 from memoranda.types import Job
 
 T = TypeVar("T")

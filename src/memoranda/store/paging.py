@@ -11,8 +11,7 @@ from memoranda.clock import now_micros
 from memoranda.errors import InvalidInput
 from memoranda.storage.sql.base import Connection, Row
 from memoranda.store.ids import nameable
-from memoranda.text.hashing import digest
-from memoranda.text.json import compact_json
+from memoranda.text.stored import compact_json, digest
 from memoranda.types import Subject
 
 T = TypeVar("T")

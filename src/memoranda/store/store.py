@@ -19,18 +19,25 @@ from memoranda.errors import DimensionMismatch
 from memoranda.indexes.keyword.base import Words
 from memoranda.indexes.vector.base import Index
 from memoranda.storage.sql.base import Connection, Database, Row
-from memoranda.store.changes import Applied, Outcome, Put, Settled, StoredVectors, embeddings, text_key
+from memoranda.store.changes import (
+    Applied,
+    Outcome,
+    Put,
+    Settled,
+    StoredVectors,
+    embeddings,
+    text_key,
+    weight,
+)
 from memoranda.store.covering import note as embedder_note
 from memoranda.store.forgotten import forgotten_rows
 from memoranda.store.index_sync import Derived, Live, Mirror
 from memoranda.store.integrity import Compared, Damage
 from memoranda.store.jobs import REMODEL_JOB, REMODEL_KEY
-from memoranda.store.rows import CHUNK, Record, fetch, fetch_ids, is_same, newer_than
-from memoranda.store.steps import weight
+from memoranda.store.rows import CHUNK, Draft, Record, fetch, fetch_ids, is_same, newer_than
 from memoranda.store.transaction import Cascade, Edit, Spaces, Writing, compared, known_texts
-from memoranda.store.validation import Draft
-from memoranda.text.json import compact_json
 from memoranda.text.memo import let_go
+from memoranda.text.stored import compact_json
 
 T = TypeVar("T")
 COMPARED = 1_000

@@ -11,12 +11,10 @@ import msgspec
 from memoranda.clock import now_micros
 from memoranda.errors import Conflict, NotFound
 from memoranda.storage.sql.base import Connection
-from memoranda.store.changes import EMBEDDING, Applied, Outcome, Put, embeddings, placed
+from memoranda.store.changes import EMBEDDING, Applied, Outcome, Put, embeddings, placed, with_vectors
 from memoranda.store.forgotten import Identity, identities_of, note
-from memoranda.store.index_batches import with_vectors
-from memoranda.store.rows import Record, fetch, fetch_ids, is_same, linked_to, speaker_of
-from memoranda.store.validation import Draft
-from memoranda.text.json import compact_json
+from memoranda.store.rows import Draft, Record, fetch, fetch_ids, is_same, linked_to, speaker_of
+from memoranda.text.stored import compact_json
 
 SOURCES = ("tenant_id", "source_id", "seq")
 Mark = Callable[[Record], Record]

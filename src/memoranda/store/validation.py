@@ -1,4 +1,5 @@
-"""From a caller's input to a row that can be written: validated, hashed, not stored yet."""
+"""From a caller's input to a row that can be written: validated, hashed, not stored yet, with what a write adds to the
+caller's tags, time and metadata: the quarantine, the offset from UTC, reserved keys."""
 
 from __future__ import annotations
 
@@ -13,16 +14,70 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from memoranda.clock import micros, moment_of
+from memoranda.clock import ZONE, in_zone, micros, moment, moment_of, offset_at, offset_of
 from memoranda.errors import DimensionMismatch, InvalidInput
 from memoranda.providers.embeddings.base import Embedder
-from memoranda.store.origins import stamped
-from memoranda.store.rows import EMPTY, ITEM, Record, start_of
-from memoranda.store.stamping import placed, quarantined, with_reserved, with_zone, written_tags, zoned
-from memoranda.text.hashing import digest
-from memoranda.text.json import compact_json
+from memoranda.store.rows import EMPTY, ITEM, QUARANTINED, RESERVED, Draft, Record, stamped, start_of
+from memoranda.text.instructions import TAG
+from memoranda.text.stored import compact_json, digest
 from memoranda.types import KINDS, MAX_ID_CHARS, Change, NewMemory, Subject
 from memoranda.validation.messages import MOMENT
+
+
+def written_tags(tags: str, subject: Subject) -> str:
+    """Return the tags of a new memory (JSON); what a tool or an import writes is no instruction."""
+    through = subject.through
+    if through is None or through.origin is None or TAG not in tags:
+        return tags
+    return compact_json([tag for tag in msgspec.json.decode(tags) if tag != TAG])
+
+
+def quarantined(row: Record, now: int) -> Record:
+    """Return the row archived and tagged, beside any row of the same text that is in use."""
+    tags = list(dict.fromkeys([*msgspec.json.decode(row.tags), QUARANTINED]))
+    key = digest(row.dedup_key, QUARANTINED)
+    return row._replace(archived_at=now, tags=compact_json(tags), dedup_key=key)
+
+
+def placed(occurred_at: Any, subject: Subject) -> Any:
+    """Return a time as it was given, a day without a zone as that of the subject."""
+    if isinstance(occurred_at, str):
+        try:
+            occurred_at = moment_of(occurred_at)
+        except ValueError:
+            return occurred_at
+    return in_zone(occurred_at, subject.time_zone) if isinstance(occurred_at, datetime) else occurred_at
+
+
+def zoned(metadata: str, given: Any, occurred: int, subject: Subject) -> str:
+    """Return metadata (JSON) with the offset from UTC that a time was given with, else that of the subject."""
+    metadata = with_zone(metadata, given)
+    if subject.time_zone is None or ZONE in metadata:
+        return metadata
+    offset = offset_at(moment(occurred), subject.time_zone)
+    return metadata if offset is None else compact_json(msgspec.json.decode(metadata) | {ZONE: offset})
+
+
+def with_zone(metadata: str, occurred_at: Any) -> str:
+    """Return metadata (JSON) with the offset from UTC that a time is given with, and without an earlier one."""
+    if isinstance(occurred_at, str):
+        occurred_at = moment_of(occurred_at)
+    zone = offset_of(occurred_at) if isinstance(occurred_at, datetime) else None
+    if zone is None and ZONE not in metadata:
+        return metadata
+    others = {key: value for key, value in msgspec.json.decode(metadata).items() if key != ZONE}
+    return compact_json(others | ({ZONE: zone} if zone else {}))
+
+
+def with_reserved(row: Record, metadata: str) -> str:
+    """Return metadata with the reserved keys of a fact, unless it has other values for them, and the hidden keys of any
+    memory."""
+    before = msgspec.json.decode(row.metadata)
+    notes = {
+        key: before[key] for key in before if key.startswith("$") or (row.kind == "fact" and key in RESERVED)
+    }
+    return compact_json(notes | msgspec.json.decode(metadata)) if notes else metadata
+
 
 GIVEN = "given-"
 """Prefix of the text hash of a vector that the caller gave: it is never reused for another text."""
@@ -43,18 +98,6 @@ class Bounds(msgspec.Struct, frozen=True):
     metadata_bytes: int = 1 << 16
 
 
-class Part(msgspec.Struct):
-    """One window of a text and its vector: characters [start, stop) of the content. `tokens` are the codes of its token
-    vectors; None until they are made, empty if there are none to make."""
-
-    start: int
-    stop: int
-    text: str
-    text_hash: str
-    vector: NDArray[np.float32] | None = None
-    tokens: bytes | None = None
-
-
 MOST_REFS = 1_000
 """The most sources of one memory. Each is a row of its own, written on the one writing thread of all tenants."""
 
@@ -65,22 +108,6 @@ MOST_LEVELS = 64
 
 MOST_TEXTS = 2_048
 """The most texts of one request to embed."""
-
-
-class Draft(msgspec.Struct):
-    """A row before it is written (seq and rev are 0), the vectors that `model` made for it, and the ids of the facts
-    that it `replaces`."""
-
-    row: Record
-    named: bool
-    parts: list[Part] = msgspec.field(default_factory=list)
-    model: str = ""
-    replaces: tuple[str, ...] = ()
-
-    @property
-    def embedded(self) -> bool:
-        """True if every window has its vector."""
-        return bool(self.parts) and all(part.vector is not None for part in self.parts)
 
 
 def draft(new: NewMemory, subject: Subject, now: int, bounds: Bounds, where: str) -> Draft:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from memoranda.errors import InvalidInput
-from memoranda.text.folding import folded_of
+from memoranda.text.terms import folded_of
 
 MAX_CHARS = 1_000
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from memoranda.text.regex import regex
+
 CITING = (
     "Passages of files come with numbers. After each statement that rests on one, write its number in square brackets, "
     "like [1] or [1][2]; use no number that was not given. When the passages do not answer the question, say so. "
@@ -207,3 +209,28 @@ def numbered_facts(texts: Sequence[str]) -> str:
 
 def _line(text: str) -> str:
     return " ".join(text.split())
+
+
+_HEADINGS = "|".join(
+    heading.rstrip(":")
+    for heading in (
+        DOCUMENTS,
+        MEMORIES,
+        SESSIONS,
+        SUMMARY,
+        RECENT,
+        NOT_MENTIONED.strip(),
+    )
+)
+_DAY = r"(?:since )?\d{2} \w{3,12} \d{4}"
+_MARK = regex(
+    rf"(\[(?:\d{{1,4}}|Doc [^\]\n]{{1,300}}/Chunk \d+|Score: [\d.]+|{_DAY}[^\]\n]{{0,80}})|"
+    rf"\bFound \d+ relevant memor(?:y|ies)|(?:{_HEADINGS}))(?=[\]:])"
+)
+"""Headings and marks of the prompt, without their last character."""
+
+
+def quoted(text: str) -> str:
+    """Return a text in which each heading and each mark of the prompt (`[2]`, `[Doc 3/Chunk 4]`, `Documents:`) has a
+    backslash before its last character, so that it is none."""
+    return _MARK.sub(r"\1\\", text)

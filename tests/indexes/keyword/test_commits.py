@@ -10,7 +10,7 @@ import pytest
 
 from memoranda.errors import IndexUnavailable
 from memoranda.indexes.keyword import WordDoc, segments
-from memoranda.indexes.keyword.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from memoranda.indexes.keyword.files import Checkpoint, read_checkpoint, write_checkpoint
 from memoranda.indexes.keyword.segments import Segments
 from memoranda.indexes.keyword.tantivy import TantivyWords
 from support.waiting import until

@@ -7,8 +7,7 @@ import random
 import pytest
 
 from memoranda.indexes.keyword import WordDoc
-from memoranda.indexes.keyword.bm25 import idf, stored_length
-from memoranda.indexes.keyword.tail import Tail, TailDoc
+from memoranda.indexes.keyword.tail import Tail, TailDoc, idf, stored_length
 from memoranda.indexes.keyword.tantivy import TantivyWords
 
 VOCABULARY = ["amber", "birch", "cedar", "delta", "ember", "fjord"]

@@ -10,10 +10,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from memoranda.filters import Compare, matches
-from memoranda.indexes.vector.bundle import pack, unpack
+from memoranda.indexes.vector.cache import pack, unpack
 from memoranda.indexes.vector.columns import Columns
-from memoranda.indexes.vector.growing import Series
-from memoranda.indexes.vector.seqs import SeqColumn
+from memoranda.indexes.vector.growing import SeqColumn, Series
 from memoranda.storage.dialect import Values
 from memoranda.storage.numbers import bound
 

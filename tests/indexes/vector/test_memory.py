@@ -12,10 +12,9 @@ import pytest
 
 from memoranda.filters import EVERYTHING, Compare, matches
 from memoranda.indexes.vector import Place, VectorBatch, memory, open_index
-from memoranda.indexes.vector.blocks import BLOCK_ROWS, NO_BLOCKS
 from memoranda.indexes.vector.floats import FileFloats
 from memoranda.indexes.vector.memory import MemoryIndex
-from memoranda.indexes.vector.quantised import open_engine
+from memoranda.indexes.vector.quantised import BLOCK_ROWS, NO_BLOCKS, open_engine
 from support.waiting import until
 
 DIM = 16
@@ -82,7 +81,7 @@ def test_blocks_split_and_cover_every_row(name: str, monkeypatch: pytest.MonkeyP
     if name == "numkong":
         pytest.importorskip("numkong")
     assert BLOCK_ROWS % 8 == 0
-    monkeypatch.setattr("memoranda.indexes.vector.blocks.BLOCK_ROWS", 1000)
+    monkeypatch.setattr("memoranda.indexes.vector.quantised.BLOCK_ROWS", 1000)
     engine = open_engine(name, DIM)
     assert engine is not None
     rows = np.random.default_rng(0).standard_normal((3500, DIM), np.float32)

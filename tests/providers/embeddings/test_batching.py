@@ -7,8 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memoranda.providers.embeddings.base import Calibration, Embedded, Span, Task
-from memoranda.providers.embeddings.batching import ThreadedEmbedder, slices, unit
+from memoranda.providers.embeddings.base import (
+    Calibration,
+    Embedded,
+    Span,
+    Task,
+    ThreadedEmbedder,
+    slices,
+    unit,
+)
 
 
 class Gated(ThreadedEmbedder):

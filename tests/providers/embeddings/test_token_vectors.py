@@ -11,7 +11,7 @@ import pytest
 
 from memoranda.providers.embeddings import open_embedder
 from memoranda.providers.embeddings.base import Embedder
-from memoranda.providers.embeddings.token_vectors import TokenProjection, max_sim
+from memoranda.providers.embeddings.onnx import TokenProjection, max_sim
 
 HIDDEN, DIM = 12, 16
 RANDOM = np.random.default_rng(5)

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memoranda.providers.embeddings.base import Span
-from memoranda.providers.embeddings.windows import windows
+from memoranda.providers.embeddings.base import Span, windows
 
 
 @st.composite

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoranda.app.blocking import BlockingMemoranda
-from memoranda.store.retrieval.candidates import estimated
-from memoranda.store.retrieval.pending import AT_ONCE, LOOKED_AT, cosines
+from memoranda.store.retrieval.candidates import AT_ONCE, LOOKED_AT, cosines
+from memoranda.store.retrieval.fusion import estimated
 from memoranda.types import Subject
 from support.waiting import until
 

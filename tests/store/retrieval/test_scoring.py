@@ -15,14 +15,16 @@ from memoranda.store.retrieval.scoring import (
     FEW,
     INTERCEPT,
     PARTS,
+    PRESETS,
+    WITHOUT_TOKENS,
     Weights,
     factors,
     fewness,
+    load,
     logistic,
     logits,
     summands,
 )
-from memoranda.store.retrieval.scoring_weights import PRESETS, WITHOUT_TOKENS, load
 
 STYLE = Weights("people", -1.0, {"asks": -0.5, "similarity": 2.0, "coverage": 1.0}, few=0.5, behind=0.25)
 

@@ -13,8 +13,7 @@ from memoranda.memories.transfer import Header, Place, Vector, parts_of
 from memoranda.storage.sql.base import Connection, Row
 from memoranda.store.changes import Outcome
 from memoranda.store.core import Core
-from memoranda.store.rows import Record
-from memoranda.store.validation import Draft
+from memoranda.store.rows import Draft, Record
 
 PLACE = ("tenant_id", "seq", "attached", "idx", "start", "stop", "tokens", "page", "last_page", "heading")
 

@@ -9,7 +9,7 @@ import msgspec
 
 from memoranda.app.archive.tables import PLACES, Table
 from memoranda.errors import InvalidInput
-from memoranda.text.json import compact_json
+from memoranda.text.stored import compact_json
 
 Fields = dict[str, Any]
 Place = Mapping[str, str | None]

@@ -52,11 +52,12 @@ from memoranda.memories.transfer import (
 )
 from memoranda.sessions.rolling import SOURCE as ROLLED
 from memoranda.storage.sql.base import Connection
+from memoranda.store.changes import DRAFTS, parted
 from memoranda.store.core import Core
 from memoranda.store.forgotten import FORGOTTEN, FORGOTTEN_WITH
 from memoranda.store.ids import listed
-from memoranda.store.steps import DRAFTS, parted
-from memoranda.store.validation import Draft, keyed
+from memoranda.store.rows import Draft
+from memoranda.store.validation import keyed
 from memoranda.text.instructions import TAG
 from memoranda.types import Subject
 from memoranda.validation import decode

@@ -29,10 +29,10 @@ from memoranda.responses.conversations import ConversationRow
 from memoranda.sessions.keeping import schedule_rollups
 from memoranda.sessions.records import messages_by_id, sessions_by_id
 from memoranda.storage.sql.base import Connection
+from memoranda.store.changes import ROWS
 from memoranda.store.core import Core
 from memoranda.store.forgotten import FORGOTTEN, forgotten_among
-from memoranda.store.steps import ROWS
-from memoranda.text.json import compact_json
+from memoranda.text.stored import compact_json
 
 Fields = dict[str, Any]
 GONE = "belongs to what is not restored"

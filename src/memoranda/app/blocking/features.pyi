@@ -74,10 +74,9 @@ from memoranda.memory_stores.values import Page as MemoryStoresPage
 from memoranda.providers.embeddings.base import Embedded, Task
 from memoranda.readers.base import PageImage
 from memoranda.responses.conversations import Conversation
-from memoranda.responses.merging import Effective
-from memoranda.responses.profile_values import NewProfile, Profile, ProfileChange
+from memoranda.responses.profile_values import Effective, NewProfile, Profile, ProfileChange
 from memoranda.responses.values import Item, ResponseRequest
-from memoranda.sessions.pending_write import Ready
+from memoranda.sessions.message_drafts import Ready
 from memoranda.sessions.sessions import Said
 from memoranda.sessions.switches import SwitchFields, SwitchState
 from memoranda.sessions.values import (

@@ -26,8 +26,7 @@ from memoranda.store.retrieval.evidence import (
     evidence,
     features,
 )
-from memoranda.store.retrieval.scoring import FEATURES
-from memoranda.store.retrieval.scoring_weights import PRESETS, WITHOUT_TOKENS
+from memoranda.store.retrieval.scoring import FEATURES, PRESETS, WITHOUT_TOKENS
 from memoranda.store.rows import memory_speaker
 from memoranda.types import MAX_LIMIT, Hit, NewMemory
 

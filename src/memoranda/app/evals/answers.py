@@ -15,8 +15,7 @@ from memoranda.app.memoranda import Memoranda
 from memoranda.errors import InvalidInput
 from memoranda.providers.chat.base import Ask
 from memoranda.providers.chat.said import said
-from memoranda.responses.items import text_of
-from memoranda.responses.values import MemoryUse
+from memoranda.responses.values import MemoryUse, text_of
 from memoranda.text.terms import terms
 
 JUDGE = (

@@ -17,11 +17,12 @@ from memoranda.app.memoranda import Memoranda
 from memoranda.clock import now_micros
 from memoranda.filters import all_of
 from memoranda.store.access import scopes_filter, selection_filter
-from memoranda.store.retrieval.candidates import Target
+from memoranda.store.retrieval.fusion import Target
 from memoranda.store.retrieval.reranking import How
 from memoranda.store.retrieval.scoring import (
     FEATURES,
     PARTS,
+    PRESETS,
     SIMILARITY,
     TOKENS,
     Weights,
@@ -29,7 +30,6 @@ from memoranda.store.retrieval.scoring import (
     logistic,
     summands,
 )
-from memoranda.store.retrieval.scoring_weights import PRESETS
 from memoranda.store.rows import fetch
 from memoranda.store.store import Store
 from memoranda.types import Query, Subject

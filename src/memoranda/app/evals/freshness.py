@@ -14,7 +14,7 @@ from memoranda.app.evals.run import Progress
 from memoranda.app.evals.written import measured
 from memoranda.app.memoranda import Memoranda
 from memoranda.store.ingest import Ingest
-from memoranda.store.validation import Draft
+from memoranda.store.rows import Draft
 from memoranda.types import NewMemory
 
 K = 10

@@ -1,4 +1,5 @@
-"""The files of a tantivy index, read without tantivy: list them, verify checksums, check the writer's lock."""
+"""The files of a tantivy index, read without tantivy: list them, verify checksums, check the writer's lock, and a
+small file with the revision of the index."""
 
 from __future__ import annotations
 
@@ -9,6 +10,11 @@ import sys
 import zlib
 from pathlib import Path
 from typing import Any
+
+import msgspec
+from msgspec.structs import asdict
+
+from memoranda.storage.durable import sync_folder, write_file
 
 if sys.platform != "win32":
     import fcntl
@@ -88,3 +94,28 @@ def _sound(path: Path) -> bool:
         for at in range(0, start, CHUNK):
             crc = zlib.crc32(file.read(min(CHUNK, start - at)), crc)
     return bool(footer["crc"] == crc)
+
+
+class Checkpoint(msgspec.Struct, frozen=True):
+    """Every change up to revision `rev` is in the index beside it, which was built under `stamp`."""
+
+    rev: int
+    stamp: str
+
+
+def read_checkpoint(path: Path) -> Checkpoint | None:
+    """Return the checkpoint, or None if the file is missing, damaged or of another format."""
+    try:
+        head, _, body = path.read_bytes().partition(b"\n")
+        if int(head, 16) != zlib.crc32(body):
+            return None
+        return Checkpoint(**json.loads(body))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
+    """Replace the file atomically: after a crash it has the old checkpoint or the new one."""
+    body = json.dumps(asdict(checkpoint)).encode()
+    write_file(path, [b"%08x\n" % zlib.crc32(body), body])
+    sync_folder(path.parent)

@@ -25,13 +25,15 @@ from tantivy import (
 )
 
 from memoranda.errors import IndexUnavailable
-from memoranda.indexes.keyword.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from memoranda.indexes.keyword.files import (
+    Checkpoint,
     alive,
     check_unlocked,
     damage,
     listed_segments,
+    read_checkpoint,
     remove_unnamed,
+    write_checkpoint,
 )
 from memoranda.indexes.keyword.owned import owned
 from memoranda.indexes.keyword.tail import Key, TailDoc

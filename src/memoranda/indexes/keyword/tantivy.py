@@ -15,9 +15,8 @@ import numpy as np
 from memoranda.errors import IndexUnavailable
 from memoranda.filters import EVERYTHING, Filter
 from memoranda.indexes.keyword.base import NO_WORDS, WordDoc, WordMatches, Words
-from memoranda.indexes.keyword.bm25 import idf, rounded
 from memoranda.indexes.keyword.segments import Segments, available
-from memoranda.indexes.keyword.tail import Tail, TailDoc
+from memoranda.indexes.keyword.tail import Tail, TailDoc, idf, rounded
 from memoranda.indexes.keyword.view import View
 from memoranda.storage.attributes import plain
 from memoranda.storage.data_lock import bytes_in

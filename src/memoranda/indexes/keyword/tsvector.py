@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from memoranda.errors import ConfigError
 from memoranda.filters import EVERYTHING, Filter
 from memoranda.indexes.keyword.base import NO_WORDS, WordDoc, WordMatches, Words
-from memoranda.indexes.keyword.bm25 import K1, LENGTHS, B, idf, length_code, rounded
+from memoranda.indexes.keyword.tail import K1, LENGTHS, B, idf, length_code, rounded
 from memoranda.indexes.postgres import NEVER_BEHIND, InPostgres
 from memoranda.indexes.ranking import top
 from memoranda.storage.sql.base import Connection, Database

@@ -18,8 +18,7 @@ from memoranda.errors import IndexUnavailable
 from memoranda.filters import EVERYTHING, Filter
 from memoranda.indexes.ranking import best_parts, cosines
 from memoranda.indexes.vector.base import NO_MATCHES, Index, Matches, Place, Vector, VectorBatch
-from memoranda.indexes.vector.checks import batch_vectors, unit_query
-from memoranda.indexes.vector.floats import unit
+from memoranda.indexes.vector.floats import batch_vectors, unit, unit_query
 from memoranda.indexes.vector.lance_filters import columns, condition, listed, memories
 from memoranda.indexes.vector.lance_options import parse, table_name
 from memoranda.indexes.vector.lance_table import LanceTable, Version, concat, translated

@@ -15,8 +15,7 @@ from memoranda.errors import ConfigError, IndexUnavailable
 from memoranda.filters import EVERYTHING, Filter
 from memoranda.indexes.vector.base import NO_MATCHES, Index, Matches, Place, Vector, VectorBatch, Vectors
 from memoranda.indexes.vector.cache import Cache
-from memoranda.indexes.vector.checks import batch_vectors, unit_query
-from memoranda.indexes.vector.floats import FileFloats, Floats, RamFloats, unit
+from memoranda.indexes.vector.floats import FileFloats, Floats, RamFloats, batch_vectors, unit, unit_query
 from memoranda.indexes.vector.partition import Partition
 from memoranda.indexes.vector.quantised import open_engine
 

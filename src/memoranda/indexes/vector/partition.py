@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 from memoranda.filters import Filter
 from memoranda.indexes.ranking import Scored, best_parts, cosines, top, widen
 from memoranda.indexes.vector.base import NO_MATCHES, Matches, Vector, VectorBatch, Vectors
-from memoranda.indexes.vector.blocks import NO_BLOCKS, Blocks
 from memoranda.indexes.vector.columns import Columns
 from memoranda.indexes.vector.floats import FileFloats, Floats
-from memoranda.indexes.vector.growing import Growing, Mask, Slots
-from memoranda.indexes.vector.quantised import Engine
-from memoranda.indexes.vector.seqs import SeqColumn
+from memoranda.indexes.vector.growing import Growing, Mask, SeqColumn, Slots
+from memoranda.indexes.vector.quantised import NO_BLOCKS, Blocks, Engine
 
 FEW = 4096
 """Up to this many candidates are gathered and scored in float: about as fast as a masked scan of 100k codes."""

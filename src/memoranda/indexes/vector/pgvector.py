@@ -15,8 +15,7 @@ from memoranda.filters import EVERYTHING, Filter
 from memoranda.indexes.postgres import NEVER_BEHIND, InPostgres
 from memoranda.indexes.ranking import best_parts
 from memoranda.indexes.vector.base import NO_MATCHES, Index, Matches, Place, Vector, VectorBatch
-from memoranda.indexes.vector.checks import batch_vectors, unit_query
-from memoranda.indexes.vector.floats import unit
+from memoranda.indexes.vector.floats import batch_vectors, unit, unit_query
 from memoranda.indexes.vector.pgtable import Table, options, own_database
 from memoranda.storage.sql.base import Connection
 from memoranda.storage.sql.jsonb import Condition, columns

@@ -42,8 +42,7 @@ from memoranda.errors import ConfigError
 from memoranda.filters import EVERYTHING, Filter, matches
 from memoranda.indexes.ranking import best_parts, cosines
 from memoranda.indexes.vector.base import NO_MATCHES, Index, Matches, Place, Vector, VectorBatch
-from memoranda.indexes.vector.checks import batch_vectors, unit_query
-from memoranda.indexes.vector.floats import unit
+from memoranda.indexes.vector.floats import batch_vectors, unit, unit_query
 from memoranda.indexes.vector.qdrant_filters import EVER, Compiled, column, compiled, fields, with_seqs
 from memoranda.indexes.vector.qdrant_link import Link, collection_name, models, read_url
 

@@ -18,8 +18,7 @@ from memoranda.errors import ConfigError, IndexUnavailable
 from memoranda.filters import EVERYTHING, Filter
 from memoranda.indexes.ranking import best_parts
 from memoranda.indexes.vector.base import NO_MATCHES, Index, Matches, Place, Vector, VectorBatch, Vectors
-from memoranda.indexes.vector.checks import batch_vectors, unit_query
-from memoranda.indexes.vector.floats import unit
+from memoranda.indexes.vector.floats import batch_vectors, unit, unit_query
 from memoranda.indexes.vector.sqlite_search import TENANT, Search, ask, tenant_name, unscored
 from memoranda.indexes.vector.sqlite_where import COLUMNS, record
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from haystack.dataclasses import Document
 
-from memoranda.text.json import compact_json
+from memoranda.text.stored import compact_json
 
 TYPES = {bool: "boolean", int: "int", float: "float"}
 

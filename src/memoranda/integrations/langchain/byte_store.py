@@ -10,7 +10,7 @@ from memoranda.errors import InvalidInput
 from memoranda.integrations.entries import naming
 from memoranda.integrations.products import Product, memories_of
 from memoranda.integrations.records import Record, Records
-from memoranda.text.storable import UNSTORABLE
+from memoranda.text.stored import UNSTORABLE
 
 KIND, KEY = "value", "key"
 MAX_KEY_CHARS = 2_048

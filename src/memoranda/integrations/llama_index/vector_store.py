@@ -23,7 +23,7 @@ from memoranda.integrations import entries
 from memoranda.integrations.entries import Entries
 from memoranda.integrations.llama_index.filters import filter_of
 from memoranda.integrations.products import Product, memories_of
-from memoranda.text.json import compact_json
+from memoranda.text.stored import compact_json
 from memoranda.types import Memory
 
 OWN = "llama_index."

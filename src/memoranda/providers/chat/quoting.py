@@ -12,8 +12,8 @@ words count for the next sentence. A question that a source replies to is left o
 that a source took the place of. Beside a quote of a message or a fact, a summary is quoted only for further words of
 the question. A heading counts for the sentence below it, and is quoted before that only if it has a number. A row of a
 table is quoted with the names of its columns, see `text.tables`, a line of code alone, in backquotes. Of a very long
-sentence or row the parts with the question's words are quoted, see `text.excerpts`. Lines without an end of a sentence,
-as records have, are quoted one by one where together they are too long.
+sentence or row the parts with the question's words are quoted, see `text.highlights`. Lines without an end of a
+sentence, as records have, are quoted one by one where together they are too long.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import NamedTuple
 
 import msgspec
@@ -33,17 +34,41 @@ from numpy.typing import NDArray
 from memoranda.errors import EmbedderUnavailable
 from memoranda.providers.chat.base import Source
 from memoranda.providers.embeddings.base import Embedder
-from memoranda.providers.embeddings.token_vectors import max_sim
-from memoranda.text.analysis import Wanted, language_in, occurrences, search_terms
-from memoranda.text.code_blocks import code_blocks
-from memoranda.text.excerpts import beginning, excerpt, row_excerpt
-from memoranda.text.languages import ENGLISH, STEMMERS
+from memoranda.providers.embeddings.onnx import max_sim
+from memoranda.text.analysis import ENGLISH, STEMMERS, Wanted, language_in, occurrences, search_terms
+from memoranda.text.highlights import beginning, excerpt, row_excerpt
 from memoranda.text.regex import regex
 from memoranda.text.sentences import END_MARKS, is_ended, is_question, spans
 from memoranda.text.tables import Row, tables
 from memoranda.text.terms import query_terms, term_set, terms
 from memoranda.text.tokens import well_formed
 from memoranda.types import KINDS
+
+_FENCE = regex(r"^[ \t]{0,3}`{3,}+[ \t]*+([^\n`]*+)$", re.MULTILINE)
+
+
+def code_blocks(text: str) -> list[tuple[int, int]]:
+    """Return the characters [start, end) of each block, ascending, its fences of backquotes included.
+
+    A part of a document may start or end inside a block. A start inside is assumed if the first fence names no language
+    and either is the only fence and below a line of text, or a fence with a language stands where it would be closed.
+    """
+    fences = list(_FENCE.finditer(text))
+    named = [bool(fence[1].strip()) for fence in fences]
+    inside = (
+        bool(fences) and not named[0] and (any(named[1::2]) if fences[1:] else _is_below(text, fences[0]))
+    )
+    starts = (
+        [0, *(fence.start() for fence in fences[1::2])] if inside else [one.start() for one in fences[::2]]
+    )
+    stops = [fence.end() for fence in fences[not inside :: 2]]
+    return list(zip_longest(starts, stops, fillvalue=len(text)))[: len(starts)]
+
+
+def _is_below(text: str, fence: re.Match[str]) -> bool:
+    """Return True if the line before a fence is not blank."""
+    return bool(text[: fence.start()].removesuffix("\n").rpartition("\n")[2].strip())
+
 
 Floats = NDArray[np.float64]
 MOST = 3

@@ -1,14 +1,22 @@
-"""The interface of embedding models."""
+"""The interface of embedding models, and what several have in common: texts in windows of tokens, cut between words,
+and work in this process off the event loop, queries before bulk work."""
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import shake_256
 from typing import Literal
+from unicodedata import category
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
+
+from memoranda.errors import EmbedderUnavailable
 
 Vectors = NDArray[np.float32]
 TokenVectors = NDArray[np.uint8] | NDArray[np.float32]
@@ -146,3 +154,123 @@ class WrappedEmbedder(Embedder):
 
     def split(self, text: str) -> list[Span]:
         return self.inner.split(text)
+
+
+_JOINER = "\u200d"
+
+
+def windows(text: str, starts: NDArray[np.int64], limit: int, overlap: int) -> list[Span]:
+    """Return windows of at most `limit` tokens, each beginning about `overlap` tokens before the last one's end.
+
+    `starts` (n,) are the characters the tokens begin at, ascending. Windows cover every character, what
+    lies between tokens included. A cut falls between words where the last quarter of the window has such
+    a place, so that a window has the same tokens by itself. Needs 0 < 2 * overlap < limit / 2.
+    """
+    spans: list[Span] = []
+    begin = first = 0
+    while len(starts) - first > limit:
+        last = _cut(text, starts, first + limit, first + limit - limit // 4)
+        spans.append(Span(begin, int(starts[last])))
+        first = _cut(text, starts, last - overlap, last - 2 * overlap)
+        begin = int(starts[first])
+    spans.append(Span(begin, len(text)))
+    return spans
+
+
+def _cut(text: str, starts: NDArray[np.int64], index: int, least: int) -> int:
+    """The last token in (least, index] that begins a word, else a character, else `index`."""
+    character = 0
+    for i in range(index, least, -1):
+        at = int(starts[i])
+        if at == starts[i - 1] or _continues(text, at):
+            continue
+        if not (text[at].isalnum() and (text[at - 1].isalnum() or _is_mark(text[at - 1]))):
+            return i
+        character = character or i
+    return character or index
+
+
+def _continues(text: str, at: int) -> bool:
+    """Return True if a sign belongs to the character before it: a vowel or tone sign, an accent, a skin tone, or one
+    of joined emoji."""
+    sign = text[at]
+    return (
+        _is_mark(sign) or sign == _JOINER or text[at - 1] == _JOINER or "\U0001f3fb" <= sign <= "\U0001f3ff"
+    )
+
+
+def _is_mark(sign: str) -> bool:
+    return not sign.isascii() and category(sign)[0] == "M"
+
+
+class ThreadedEmbedder(Embedder):
+    """An embedder whose `compute` runs on threads of its own: `threads` for documents and as many for
+    questions, so that a question never queues behind a bulk job. Bulk jobs take turns, slice by slice."""
+
+    slice_chars: int
+    """Characters of text in one slice: about 50 ms of work."""
+
+    def __init__(self, threads: int) -> None:
+        self._threads = threads
+        self._lanes = {task: ThreadPoolExecutor(threads, f"embed-{task}") for task in ("document", "query")}
+        self._closed = False
+
+    @abstractmethod
+    def compute(self, texts: Sequence[str], task: Task) -> Embedded:
+        """Return one unit vector per text, in the calling thread. Called from several threads at once."""
+
+    async def embed(self, texts: Sequence[str], task: Task = "document") -> Embedded:
+        if self._closed:
+            raise EmbedderUnavailable(f"the embedder {self.model} is closed")
+        loop = asyncio.get_running_loop()
+        done: list[Embedded] = []
+        pending: deque[asyncio.Future[Embedded]] = deque()
+        try:
+            for piece in slices(texts, self.slice_chars):
+                pending.append(loop.run_in_executor(self._lanes[task], self.compute, piece, task))
+                if len(pending) > self._threads:
+                    done.append(await pending.popleft())
+            while pending:
+                done.append(await pending.popleft())
+        finally:
+            for left in pending:
+                left.cancel()
+        vectors = [np.empty((0, self.dim), np.float32), *(part.vectors for part in done)]
+        of_tokens = [some for part in done for some in part.token_vectors or ()]
+        tokens = sum(part.tokens for part in done)
+        return Embedded(np.concatenate(vectors), tokens, token_vectors=of_tokens if self.token_dim else None)
+
+    async def load(self) -> None:
+        await self.embed(["a"], "query")
+
+    def close(self) -> None:
+        self._closed = True
+        for lane in self._lanes.values():
+            lane.shutdown(wait=True, cancel_futures=True)
+
+
+def slices(texts: Sequence[str], chars: int) -> Iterator[Sequence[str]]:
+    """Yield the texts in runs of at most `chars` characters together; a longer text is a run of its own."""
+    start = size = 0
+    for i, text in enumerate(texts):
+        if i > start and size + len(text) > chars:
+            yield texts[start:i]
+            start, size = i, 0
+        size += len(text)
+    if start < len(texts):
+        yield texts[start:]
+
+
+def unit(vector: Vectors, text: str) -> Vectors:
+    """Return the vector (dim,) at length 1; for a zero vector, a direction that only this text has.
+
+    That direction's signs are the bits of SHAKE-256 of the text, so that two texts without a known word
+    are alike only when they are the same.
+    """
+    length = np.linalg.norm(vector)
+    if length > 0:
+        return vector / length
+    dim = len(vector)
+    digest = shake_256(text.encode("utf-8", "surrogatepass")).digest(-(-dim // 8))
+    bits = np.unpackbits(np.frombuffer(digest, np.uint8), count=dim).astype(np.float32)
+    return (2 * bits - 1) / np.float32(np.sqrt(dim))

@@ -9,11 +9,17 @@ import numpy as np
 
 from memoranda.config.sections import Embedder as Settings
 from memoranda.errors import ConfigError
-from memoranda.providers.embeddings.base import Calibration, Embedded, Span, Task
-from memoranda.providers.embeddings.batching import ThreadedEmbedder, unit
-from memoranda.providers.embeddings.windows import windows
-from memoranda.text.hashing import hash64
+from memoranda.providers.embeddings.base import (
+    Calibration,
+    Embedded,
+    Span,
+    Task,
+    ThreadedEmbedder,
+    unit,
+    windows,
+)
 from memoranda.text.memo import kept
+from memoranda.text.stored import hash64
 
 _WORD = re.compile(r"\w{1,64}")
 MAX_TOKENS = 512

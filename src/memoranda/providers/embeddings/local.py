@@ -6,7 +6,7 @@ from pathlib import Path
 
 from memoranda.config.sections import Embedder as Settings
 from memoranda.errors import ConfigError
-from memoranda.providers.embeddings.batching import ThreadedEmbedder
+from memoranda.providers.embeddings.base import ThreadedEmbedder
 from memoranda.providers.embeddings.manifest import MANIFEST, open_folder
 from memoranda.providers.embeddings.onnx import OnnxEmbedder
 from memoranda.providers.embeddings.static import StaticEmbedder

@@ -23,11 +23,18 @@ from memoranda.config.secret import Secret
 from memoranda.config.sections import Embedder as Settings
 from memoranda.config.sections import field_types
 from memoranda.errors import ConfigError, EmbedderUnavailable
-from memoranda.providers.embeddings.base import Calibration, Embedded, Embedder, Span, Task, Vectors
-from memoranda.providers.embeddings.batching import unit
+from memoranda.providers.embeddings.base import (
+    Calibration,
+    Embedded,
+    Embedder,
+    Span,
+    Task,
+    Vectors,
+    unit,
+    windows,
+)
 from memoranda.providers.embeddings.http import Refused, Unusable, Wire
 from memoranda.providers.embeddings.known import Known, known
-from memoranda.providers.embeddings.windows import windows
 from memoranda.text import tokens
 
 log = logging.getLogger("memoranda.embeddings")

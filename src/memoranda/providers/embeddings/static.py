@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoranda.errors import ConfigError
-from memoranda.providers.embeddings.base import Embedded, Span, Task, Vectors
-from memoranda.providers.embeddings.batching import ThreadedEmbedder, unit
+from memoranda.providers.embeddings.base import Embedded, Span, Task, ThreadedEmbedder, Vectors, unit
 from memoranda.providers.embeddings.manifest import ModelFolder
 from memoranda.providers.embeddings.wordpieces import Wordpieces
 

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoranda.errors import EmbedderUnavailable
-from memoranda.providers.embeddings.base import Span
-from memoranda.providers.embeddings.windows import windows
+from memoranda.providers.embeddings.base import Span, windows
 from memoranda.text.tokens import well_formed
 
 SPARE = 8

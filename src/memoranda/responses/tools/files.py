@@ -26,7 +26,7 @@ from memoranda.storage.sql.base import Connection
 from memoranda.store.ids import new_id
 from memoranda.store.retrieval.evidence import Evidence
 from memoranda.text import prompts
-from memoranda.text.quoting import quoted
+from memoranda.text.prompts import quoted
 from memoranda.validation import convert
 
 MAX_QUERIES = 8

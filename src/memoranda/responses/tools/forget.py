@@ -13,13 +13,19 @@ from memoranda.contexts.assembly import shortened
 from memoranda.contexts.finding import relevant_hits
 from memoranda.errors import NotFound
 from memoranda.memories.memories import Memories
-from memoranda.responses.items import text_of
 from memoranda.responses.steps import parsed
-from memoranda.responses.tools.base import Result, Turn
-from memoranda.responses.tools.calls import done_call
-from memoranda.responses.tools.memory import SHOWN, MemoryTool, acting, arguments_of, places
-from memoranda.responses.tools.reading import Reading
-from memoranda.responses.values import OWN_LABEL, Item
+from memoranda.responses.tools.base import (
+    SHOWN,
+    MemoryTool,
+    Reading,
+    Result,
+    Turn,
+    acting,
+    arguments_of,
+    done_call,
+    places,
+)
+from memoranda.responses.values import OWN_LABEL, Item, text_of
 from memoranda.store.retrieval.evidence import unrelated
 from memoranda.text.terms import query_terms, terms
 from memoranda.types import Memory

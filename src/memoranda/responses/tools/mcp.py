@@ -1,12 +1,13 @@
-"""Tools of remote MCP servers: listing, filters, approval, calls."""
+"""Tools of remote MCP servers: listing, filters, approval, calls; the servers of one response are closed at its end."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from importlib import import_module
+from types import TracebackType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import SplitResult, urlsplit
 
@@ -16,23 +17,23 @@ from msgspec import Meta
 from memoranda.config.sections import Responses as Settings
 from memoranda.contexts.assembly import cut
 from memoranda.errors import InvalidInput, MemorandaError
-from memoranda.responses.tools.base import Result, Tool, Turn
-from memoranda.responses.tools.calls import begun_call, done_call, failed_call
+from memoranda.responses.events import Telling
+from memoranda.responses.steps import ToolCall
+from memoranda.responses.tools.base import Result, Tool, Turn, begun_call, done_call, failed_call
 from memoranda.responses.values import OWN_LABEL, Item
 from memoranda.store.ids import new_id
 from memoranda.text import prompts
-from memoranda.text.json import compact_json
+from memoranda.text.stored import compact_json
 from memoranda.validation import convert
 
 if TYPE_CHECKING:
     from memoranda.responses.tools.mcp_session import Session
 
+
 OUTPUT_TOKENS = 8_000
 """How much of an output is kept and sent to the model."""
 SECRET_LENGTH = 8
 """A header's value of at least this length is masked in the server's answers."""
-PLAIN_PATHS = ("", "/", "/mcp", "/mcp/", "/sse", "/sse/")
-"""Common paths of servers; any other path may be a secret, and is not shown."""
 OWN_HEADERS = ("host", "content-length", "transfer-encoding", "connection", "accept-encoding")
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
@@ -162,25 +163,6 @@ def _check_headers(asked: Declared, where: str) -> None:
             raise InvalidInput(
                 f"{where}.authorization", "goes without an Authorization header; send one of the two"
             )
-
-
-def echoed(declared: Mapping[str, Any]) -> dict[str, Any]:
-    """The declaration as a response shows it: without headers, token, and what of the URL may be secret."""
-    shown = {key: value for key, value in declared.items() if key != "authorization"}
-    if "headers" in shown:
-        shown["headers"] = None
-    url = shown.get("server_url")
-    if isinstance(url, str):
-        shown["server_url"] = _shown_url(url)
-    return shown
-
-
-def _shown_url(url: str) -> str:
-    scheme, _, rest = url.partition("://")
-    netloc = re.split(r"[/?#]", rest, maxsplit=1)[0]
-    if rest[len(netloc) :] in PLAIN_PATHS and "@" not in netloc:
-        return url
-    return f"{scheme}://{netloc.rpartition('@')[2]}/<redacted>"
 
 
 class Server:
@@ -386,3 +368,97 @@ def approved(items: Sequence[Item]) -> dict[str, tuple[Item, bool]]:
         if id_ not in called:
             answers[id_] = ({**requests[id_], "_reason": item.get("reason")}, approve)
     return answers
+
+
+MCP = "mcp"
+ORIGIN = "_origin"
+"""The private key of a tool list for the `origin` digest of the server that it was listed from."""
+
+
+class Servers:
+    """The servers among the tools that a request declares. `tools` are theirs, once they are listed.
+
+    Raises:
+        InvalidInput: a declaration is wrong, or names a host that may not be called.
+    """
+
+    def __init__(self, declared: Sequence[Mapping[str, Any]], settings: Settings, open_to_all: bool) -> None:
+        self._declared = {i: dict(tool) for i, tool in enumerate(declared) if tool.get("type") == MCP}
+        self._settings = settings
+        self._open_to_all = open_to_all
+        self.tools: list[Tool] = []
+        self.degraded: set[str] = set()
+        """`mcp` if a server did not list its tools: it cannot be reached, or gives no usable answer."""
+        labels: set[str] = set()
+        for i, tool in self._declared.items():
+            label = checked(tool, settings, open_to_all, f"tools[{i}]").server_label
+            if label in labels:
+                raise InvalidInput(
+                    f"tools[{i}].server_label", f"{label!r} is there twice; give each server its own"
+                )
+            labels.add(label)
+
+    async def __aenter__(self) -> Servers:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for tool in self.tools:
+            await tool.close()
+
+    async def list(self, telling: Telling, past: Sequence[Item]) -> None:
+        """Lists all servers concurrently; those that were listed before in this conversation are not asked again. A
+        list that a client sent, or that came from another server with the same label, is ignored."""
+        known = {
+            (item["server_label"], item.get(ORIGIN)): item
+            for item in past
+            if item["type"] == "mcp_list_tools"
+        }
+        await asyncio.gather(*(self._list(i, tool, known, telling) for i, tool in self._declared.items()))
+
+    async def _list(
+        self,
+        place: int,
+        declared: dict[str, Any],
+        known: Mapping[tuple[str, str | None], Item],
+        telling: Telling,
+    ) -> None:
+        origin_digest = origin(declared)
+        cached = known.get((declared["server_label"], origin_digest))
+        item: Item | None = None
+        if cached is None or cached.get("error"):
+            item = {"id": new_id("mcpl_"), "type": "mcp_list_tools", "server_label": declared["server_label"]}
+            item |= {"tools": [], ORIGIN: origin_digest}
+            telling.begin(item)
+            telling.stage(item, "in_progress")
+        tool_list, tools = await listed(
+            declared, cached, self._settings, self._open_to_all, f"tools[{place}]"
+        )
+        self.tools += tools
+        if tool_list.get("error"):
+            self.degraded.add(MCP)
+        if item is not None:
+            # Clients that check what they read take these fields as texts and objects, or left out.
+            item["tools"] = [_without_none(tool) for tool in tool_list["tools"]]
+            item |= _without_none({"error": tool_list["error"]})
+            telling.stage(item, "failed" if tool_list["error"] else "completed")
+            telling.end(item)
+
+    def approved(self, items: Sequence[Item]) -> Iterator[tuple[str, ToolCall, Tool | None]]:
+        """Return the calls that have been approved, each with the id of its request."""
+        for id_, (request, approve) in approved(items).items():
+            if approve:
+                call = ToolCall(new_id("call_"), request["name"], request["arguments"])
+                yield id_, call, self._tool(request)
+
+    def _tool(self, request: Item) -> Tool | None:
+        for tool in self.tools:
+            label = getattr(tool, "server_label", None)
+            if label == request["server_label"] and tool.name == request["name"]:
+                return tool
+        return None
+
+
+def _without_none(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}

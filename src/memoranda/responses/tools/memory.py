@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import msgspec
 from msgspec.structs import replace
 
-from memoranda.config.sections import Responses as Settings
 from memoranda.contexts.assembly import shortened
 from memoranda.contexts.finding import relevant_hits
 from memoranda.contexts.telling import SUMMARIES, line, origin_mark, since
@@ -17,22 +16,25 @@ from memoranda.errors import Forbidden, InvalidInput
 from memoranda.memories.memories import Memories
 from memoranda.providers.chat.base import Form, Source
 from memoranda.providers.chat.quoting import without_sources
-from memoranda.responses.tools.base import Result, Tool, Turn
-from memoranda.responses.tools.calls import begun_call, done_call, failed_call
-from memoranda.responses.tools.reading import WRITTEN
-from memoranda.responses.values import OWN_LABEL, Item
-from memoranda.store.access import sees_all
+from memoranda.responses.tools.base import (
+    SHOWN,
+    WRITTEN,
+    MemoryTool,
+    Result,
+    Turn,
+    acting,
+    arguments_of,
+    done_call,
+    places,
+)
+from memoranda.responses.values import Item
 from memoranda.store.retrieval.evidence import Evidence
 from memoranda.store.rows import speaker_name
 from memoranda.text import prompts
-from memoranda.text.quoting import quoted
-from memoranda.types import Hit, Memory, NewMemory, Query, Subject, Through
-from memoranda.validation import converted
+from memoranda.text.prompts import quoted
+from memoranda.types import Hit, Memory, NewMemory, Query, Through
 
-T = TypeVar("T")
 Scope = Literal["session", "user", "agent", "channel", "global"]
-SHOWN = 200
-"""Characters of a memory that a search shows."""
 MOST = 50
 KEPT_FOR = {
     "session": "for this conversation",
@@ -96,29 +98,6 @@ class WriteArguments(msgspec.Struct, kw_only=True):
     tags: list[str] | None = None
     importance: int | None = None
     kind: Literal["note", "fact"] | None = None
-
-
-class MemoryTool(Tool):
-    """A tool over the memories that the subject sees."""
-
-    family = "mcp_call"
-    server_label = OWN_LABEL
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    @classmethod
-    def declared(cls, raw: dict[str, Any], settings: Settings, where: str) -> MemoryTool:
-        """The tool of a declaration, which has no fields beside its type."""
-        return cls(str(raw["type"]))
-
-    def begun(self, arguments: str) -> Item:
-        """The item of a call that begins."""
-        return begun_call(OWN_LABEL, self.name, arguments)
-
-    def failed(self, item: Item, reason: str) -> Result:
-        """The result of a call that failed."""
-        return failed_call(item, reason)
 
 
 class MemorySearch(MemoryTool):
@@ -208,34 +187,6 @@ class MemoryWrite(MemoryTool):
         return Result(done_call(item, output), output)
 
 
-def acting(turn: Turn) -> Subject:
-    """The subject for whom the tool acts. If a user is named, it sees that user's rows and rows without a user, also
-    with a key that sees all.
-
-    Raises:
-        Forbidden: the key acts for another user alone.
-    """
-    subject, user = turn.subject, turn.memory.user_id or turn.subject.user_id
-    if user is None:
-        return subject
-    if not sees_all(subject):
-        if user != subject.user_id:
-            raise Forbidden(f"memory.user_id: this key acts for {subject.user_id!r} alone")
-        return subject
-    return replace(subject, user_id=user, role="service")
-
-
-def places(turn: Turn) -> dict[str, str]:
-    """The ids of the scopes that this conversation is in, by scope; `global`, which has none, is left out."""
-    ids = {
-        "session": turn.memory.session_id or turn.session_id,
-        "user": turn.memory.user_id or turn.subject.user_id,
-        "agent": turn.agent_id,
-        "channel": turn.memory.channel_id,
-    }
-    return {scope: id_ for scope, id_ in ids.items() if id_}
-
-
 def of_agent(turn: Turn) -> dict[str, Any]:
     """Return the filter of what an agent remembers: what was said to it, or to none, and what was said in this
     conversation."""
@@ -262,15 +213,6 @@ def _place(scope: str, turn: Turn) -> str:
     if scope not in ids:
         raise InvalidInput("scope", f"no {scope} is known here; use one of {', '.join([*ids, 'global'])}")
     return ids[scope]
-
-
-def arguments_of(arguments: dict[str, Any], type_: type[T]) -> T:
-    """Return the arguments of a call.
-
-    Raises:
-        InvalidInput: names the field and the fix.
-    """
-    return converted(arguments, type_, strict=False)
 
 
 def said(memory: Memory) -> str | None:

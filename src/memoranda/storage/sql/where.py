@@ -9,7 +9,7 @@ import msgspec
 
 from memoranda.filters import STAMPS, Filter
 from memoranda.storage.dialect import ORDER, ColumnDialect, Values, joined
-from memoranda.text.json import compact_json
+from memoranda.text.stored import compact_json
 
 
 class Where(msgspec.Struct, frozen=True):

@@ -12,12 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoranda.store.retrieval.rerank_features import speaker_match, style_of, term_coverage
-from memoranda.store.retrieval.scoring import logits, scored_texts
-from memoranda.store.retrieval.scoring_weights import WITHOUT_TOKENS
+from memoranda.store.retrieval.scoring import WITHOUT_TOKENS, logits, scored_texts
 from memoranda.store.rows import memory_speaker
-from memoranda.text.cover import only_asks
 from memoranda.text.numbers import bare, ids_in
-from memoranda.text.questions import normalise
+from memoranda.text.questions import normalise, only_asks
 from memoranda.text.regex import regex
 from memoranda.types import EvidenceLevel, SearchResult
 

@@ -1,4 +1,4 @@
-"""Ranking as arithmetic on arrays: normalising, fusing, weighing. No I/O, no state."""
+"""Ranking as arithmetic on arrays: estimating, normalising, fusing, weighing. No I/O, no state."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Mapping
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
+
+from memoranda.filters import Filter
 
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -197,3 +199,32 @@ def mmr(scores: Floats, vectors: NDArray[np.floating], limit: int, diversity: fl
         marginal = (1.0 - diversity) * scores - diversity * nearest
         picks[place] = np.argmax(np.where(left, marginal, -np.inf))
     return picks
+
+
+FEWEST = 3
+"""The fewest candidates with both scores for fitting a line; with fewer, the estimate is their mean cosine."""
+
+
+class Target(msgspec.Struct, frozen=True):
+    """One scope to search: the weight of a hit in it, and its rows."""
+
+    name: str | None
+    weight: float
+    where: Filter
+
+
+def estimated(
+    known_bm25: NDArray[np.float64], known_cosines: NDArray[np.float64], bm25: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the predicted cosines of candidates with these BM25 scores (n,), given others with both scores.
+
+    A line with a slope of at least 0 through the others (least squares), cut at their lowest and highest cosine.
+    """
+    if not len(known_cosines):
+        return np.full(len(bm25), np.nan)
+    slope, start = 0.0, float(known_cosines.mean())
+    spread = known_bm25 - known_bm25.mean()
+    if len(known_cosines) >= FEWEST and float(spread @ spread) > 1e-12:
+        slope = max(0.0, float(spread @ (known_cosines - start)) / float(spread @ spread))
+    cosines: NDArray[np.float64] = start + slope * (bm25 - known_bm25.mean())
+    return np.clip(cosines, known_cosines.min(), known_cosines.max())

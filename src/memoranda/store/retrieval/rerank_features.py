@@ -16,10 +16,9 @@ from memoranda.storage.sql.base import Connection
 from memoranda.storage.sql.where import compile_where
 from memoranda.store.retrieval.scoring import FEATURES, MANY, expected
 from memoranda.store.rows import attributes, fetch, speaker_of, zone_of
-from memoranda.text.cover import asks, asks_when, covered_terms, rarity, timely
-from memoranda.text.json import compact_json
 from memoranda.text.numbers import bare, ids_in
-from memoranda.text.questions import normalise
+from memoranda.text.questions import asks, asks_when, covered_terms, normalise, rarity, timely
+from memoranda.text.stored import compact_json
 from memoranda.text.terms import query_terms, word_terms
 from memoranda.text.when import closeness, times
 from memoranda.types import MACHINES

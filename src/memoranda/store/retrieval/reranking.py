@@ -13,17 +13,18 @@ from numpy.typing import NDArray
 from memoranda.clock import micros
 from memoranda.filters import any_of
 from memoranda.providers.embeddings.base import Calibration, QueryEmbedding, TokenVectors
-from memoranda.providers.embeddings.token_vectors import max_sim
+from memoranda.providers.embeddings.onnx import max_sim
 from memoranda.storage.sql.base import Connection, Database
 from memoranda.store.retrieval import superseding
-from memoranda.store.retrieval.candidates import Target, estimated
 from memoranda.store.retrieval.fusion import (
     COVERED_PENALTY,
     SESSION_BONUS,
     Ranking,
+    Target,
     blended,
     boosted,
     decayed,
+    estimated,
     reordered,
 )
 from memoranda.store.retrieval.rerank_features import (
@@ -39,16 +40,17 @@ from memoranda.store.retrieval.scoring import (
     COVERAGE,
     FEATURES,
     PARTS,
+    PRESETS,
     SIMILARITY,
     STYLES,
+    WITHOUT_TOKENS,
     Weights,
     expected,
     logistic,
     summands,
 )
-from memoranda.store.retrieval.scoring_weights import PRESETS, WITHOUT_TOKENS
-from memoranda.text.cover import coverage, rarity
-from memoranda.text.json import compact_json
+from memoranda.text.questions import coverage, rarity
+from memoranda.text.stored import compact_json
 from memoranda.text.terms import query_terms
 
 DEPTH = 160

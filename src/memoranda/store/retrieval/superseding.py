@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from memoranda.providers.embeddings.base import Calibration, centred
 from memoranda.store.retrieval.rerank_features import SITTING_GAP, Candidate, without_names
 from memoranda.store.rows import speaker_of
-from memoranda.text.cover import coverage
-from memoranda.text.questions import normalise
+from memoranda.text.questions import coverage, normalise
 from memoranda.types import MACHINES
 
 Floats = NDArray[np.float64]

@@ -1,8 +1,17 @@
-"""Stable hashes of texts: the same text has the same hash on every machine."""
+"""Texts as they are stored: compact JSON, stable hashes, and without characters that no database stores."""
 
 from __future__ import annotations
 
+import re
 from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+
+def compact_json(value: Any) -> str:
+    """Return JSON without spaces, with unicode unescaped."""
+    return msgspec.json.encode(value).decode("utf-8")
 
 
 def digest(*pieces: str) -> str:
@@ -18,3 +27,12 @@ def digest(*pieces: str) -> str:
 def hash64(text: str) -> int:
     """64 well mixed bits of the text, [0, 2**64): BLAKE2b with an 8-byte digest, read little-endian."""
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+"""NUL, and half of a surrogate pair."""
+
+
+def storable(text: str) -> str:
+    """Return the text with U+FFFD for characters that cannot be stored."""
+    return UNSTORABLE.sub("\ufffd", text)
