@@ -59,9 +59,9 @@ KILLED = """
 rc = memoranda.open(**settings)
 from memoranda.facts import provenance
 from memoranda.knowledge import pipeline
-from memoranda.sessions import joining, log
+from memoranda.sessions import log
 
-provenance.MARKS = pipeline.MARKS = joining.MARKS = log.ROWS = 3
+provenance.MARKS = pipeline.MARKS = log.MARKS = log.ROWS = 3
 commit, begun = Transaction.commit, False
 
 def counted(transaction):

@@ -48,6 +48,13 @@ def walk(run: Any, write: Callable[[str, str], Path]) -> set[str]:
         assert month in [one["value"] for one in told("facets", *zone)["months"]]
     assert told("facts", "timeline", "--text", "nothing")["data"] == []
 
+    spoon = told("add", "The spoon is silver.")["memory"]["id"]
+    assert spoon in [one["id"] for one in told("memories")["data"]]
+    assert told("memories", "pin", spoon)["pinned"]
+    assert not told("memories", "unpin", spoon)["pinned"]
+    assert told("memories", "show", spoon)["content"] == "The spoon is silver."
+    assert told("memories", "delete", spoon)["deleted"]
+
     said = told(
         "sessions", "add", "s1", "I prefer green tea.", "--speaker", "Mara", "--user", "mara", "--extract"
     )
