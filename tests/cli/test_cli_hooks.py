@@ -323,6 +323,7 @@ def test_a_server_that_does_not_answer_holds_no_prompt(tmp_path: Path) -> None:
 
 def test_a_prompt_imports_little(server: Process, tmp_path: Path) -> None:
     look = "import sys; sys.argv[1:] = {words!r}; from memoranda.cli import main\n"
+    look += "from memoranda.cli.hooks.main import LIMITS; LIMITS['prompt'] = 60\n"  # at its limit it would list nothing
     look += "try: main()\nfinally: print(*{{m.split('.')[0] for m in sys.modules}}, file=sys.stderr)"
     words = ["hook", "prompt", "--data", str(server.folder)]
     given = json.dumps({"session_id": "i", "prompt": "Tea?", "hook_event_name": "UserPromptSubmit"}).encode()
@@ -330,7 +331,9 @@ def test_a_prompt_imports_little(server: Process, tmp_path: Path) -> None:
         [sys.executable, "-c", look.format(words=words)], input=given, capture_output=True, check=True
     )
     heavy = {"typer", "rich", "click", "httpx", "msgspec", "numpy", "asyncio", "yaml"}
-    assert not heavy & set(done.stderr.decode().split())
+    loaded = set(done.stderr.decode().split())
+    assert "memoranda" in loaded
+    assert not heavy & loaded
 
 
 def test_the_log_and_the_positions_are_bounded(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from memoranda.importers.formats import FORMATS, detected, format_of
 from memoranda.importers.mapping import parsed
 from memoranda.importers.sources import Source
 from memoranda.importers.values import Entry, Item, Skipped
-from memoranda.text.stored import digest
+from memoranda.text.hashing import digest
 
 MAY = datetime(2026, 5, 1, 10, tzinfo=UTC)
 

@@ -45,8 +45,8 @@ from memoranda.store.retrieval.search import Recall, Settings
 from memoranda.store.store import Store
 from memoranda.store.usage import Ledger
 from memoranda.store.validation import Bounds
+from memoranda.text.hashing import digest
 from memoranda.text.splitting import Chunking
-from memoranda.text.stored import digest
 
 log = logging.getLogger("memoranda")
 IN_SERVERS = {"postgresql", "postgres", "pgvector", "tsvector", "qdrant", "database"}

@@ -25,7 +25,8 @@ from memoranda.sessions.values import Around, Observed
 from memoranda.storage.data_lock import refuse_live_database
 from memoranda.store.forgotten import FORGOTTEN
 from memoranda.store.validation import check_name
-from memoranda.text.stored import digest, storable
+from memoranda.text.hashing import digest
+from memoranda.text.stored import storable
 from memoranda.types import MAX_ID_CHARS, SCOPE_FIELDS, Added
 
 BATCH = 200

@@ -20,7 +20,7 @@ from memoranda.store.changes import DRAFTS, Outcome, parted
 from memoranda.store.core import Core
 from memoranda.store.rows import Draft, Record, fetch, to_memory
 from memoranda.store.transaction import Writing, no_two_texts
-from memoranda.text.stored import digest
+from memoranda.text.hashing import digest
 from memoranda.types import Added
 
 T = TypeVar("T")

@@ -12,7 +12,7 @@ from memoranda.storage.sql.base import Connection
 from memoranda.store.access import sees_all
 from memoranda.store.ids import nameable
 from memoranda.store.validation import check_name
-from memoranda.text.stored import digest
+from memoranda.text.hashing import digest
 from memoranda.types import Subject
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)

@@ -25,9 +25,10 @@ from memoranda.store.rows import CONTEXT, LEFT, Draft, Record, context_of, fetch
 from memoranda.store.transaction import Writing
 from memoranda.store.validation import MOST_REFS, Bounds, draft
 from memoranda.text import prompts
+from memoranda.text.hashing import digest
 from memoranda.text.instructions import TAG
 from memoranda.text.sentences import spans
-from memoranda.text.stored import compact_json, digest
+from memoranda.text.stored import compact_json
 from memoranda.text.terms import terms
 from memoranda.types import NewMemory, Subject
 

@@ -44,8 +44,9 @@ from memoranda.store.job_kinds import Postponed, Run
 from memoranda.store.rows import Home, context_of, fetch_ids, home_at
 from memoranda.store.transaction import Writing
 from memoranda.text import prompts
+from memoranda.text.hashing import digest
 from memoranda.text.instructions import RULES
-from memoranda.text.stored import compact_json, digest
+from memoranda.text.stored import compact_json
 
 T = TypeVar("T")
 log = logging.getLogger("memoranda.facts")

@@ -35,8 +35,9 @@ from memoranda.store.ids import listed
 from memoranda.store.job_kinds import RELEASE_JOB, Run
 from memoranda.store.rows import Record, fetch, fetch_ids, linked_to, refs_of, speaker_of
 from memoranda.store.transaction import Gone, Writing
+from memoranda.text.hashing import digest
 from memoranda.text.instructions import EXTRACTED, TAG
-from memoranda.text.stored import compact_json, digest
+from memoranda.text.stored import compact_json
 
 FACT, MESSAGE = "fact", "message"
 LATEST = 1 << 62

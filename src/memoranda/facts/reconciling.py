@@ -23,7 +23,8 @@ from memoranda.store.job_kinds import Postponed, Run
 from memoranda.store.rows import Home, Record, fetch_ids, home_of, start_of
 from memoranda.store.transaction import Writing
 from memoranda.text import prompts
-from memoranda.text.stored import compact_json, digest
+from memoranda.text.hashing import digest
+from memoranda.text.stored import compact_json
 
 log = logging.getLogger("memoranda.facts")
 RECONCILE_JOB = "facts.reconcile"

@@ -8,7 +8,8 @@ from typing import Any, TypeAlias, cast
 from memoranda.importers.dates import moment, unread
 from memoranda.importers.fields import items, mapping, metadata, name, named, text
 from memoranda.importers.values import Entry, Item, Skipped
-from memoranda.text.stored import digest, storable
+from memoranda.text.hashing import digest
+from memoranda.text.stored import storable
 from memoranda.types import KINDS as MEMORY_KINDS
 from memoranda.types import Kind
 

@@ -19,7 +19,7 @@ from memoranda.importers.dates import moment, unread
 from memoranda.importers.fields import items, mapping, name, named, text
 from memoranda.importers.sources import Source, each_file, left_out
 from memoranda.importers.values import Conversation, Entry, Item, Message, Skipped
-from memoranda.text.stored import digest
+from memoranda.text.hashing import digest
 
 NAME = "chatgpt"
 _FILE = re.compile(r"(?:^|/)conversations(?:[-_]\d+)?\.json$")

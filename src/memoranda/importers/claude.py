@@ -18,7 +18,7 @@ from memoranda.importers.dates import moment, unread
 from memoranda.importers.fields import items, mapping, name, named, objects, text
 from memoranda.importers.sources import Source, each_file, left_out
 from memoranda.importers.values import Conversation, Entry, Item, Message, Skipped
-from memoranda.text.stored import digest
+from memoranda.text.hashing import digest
 
 NAME = "claude"
 _CONVERSATIONS = re.compile(r"(?:^|/)conversations(?:[-_]\d+)?\.json$")

@@ -23,7 +23,7 @@ from memoranda.importers.fields import mapping, name, named, objects, text
 from memoranda.importers.json_stream import lines
 from memoranda.importers.sources import Source, each_file
 from memoranda.importers.values import Conversation, Entry, Item, Message, Skipped
-from memoranda.text.stored import digest
+from memoranda.text.hashing import digest
 
 NAME = "claude-code"
 MAX_NOTE = 1 << 20

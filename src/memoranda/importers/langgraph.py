@@ -22,7 +22,8 @@ from memoranda.importers.mapping import DATES, Fields, entry, has_text
 from memoranda.importers.postgres import columns, opened, rows
 from memoranda.importers.sources import Source, each_file
 from memoranda.importers.values import Item, Skipped
-from memoranda.text.stored import compact_json, digest
+from memoranda.text.hashing import digest
+from memoranda.text.stored import compact_json
 
 NAME = "langgraph"
 TABLE = "store"

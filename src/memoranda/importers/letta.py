@@ -17,7 +17,7 @@ from memoranda.importers.fields import items, mapping, name, named, objects, tex
 from memoranda.importers.json_stream import decoded
 from memoranda.importers.sources import Source, each_file, left_out
 from memoranda.importers.values import Conversation, Entry, Item, Message, Skipped
-from memoranda.text.stored import digest
+from memoranda.text.hashing import digest
 
 NAME = "letta"
 PROGRAM = frozenset({"heartbeat", "login", "system_alert", "bootup"})

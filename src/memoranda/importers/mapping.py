@@ -14,7 +14,7 @@ from memoranda.importers.dates import moment, unread
 from memoranda.importers.fields import mapping as object_of
 from memoranda.importers.fields import metadata, name, named, text
 from memoranda.importers.values import Entry, Item, Skipped
-from memoranda.text.stored import digest
+from memoranda.text.hashing import digest
 
 Fields = Mapping[str, str]
 """The names of fields by what they are: `NAMES`."""

@@ -14,7 +14,7 @@ from typing import Any
 from memoranda.importers.fields import items, named, objects, text
 from memoranda.importers.sources import Source, each_file, left_out
 from memoranda.importers.values import Entry, Item, Skipped
-from memoranda.text.stored import digest
+from memoranda.text.hashing import digest
 
 NAME = "mcp-memory"
 

@@ -16,7 +16,7 @@ from memoranda.importers.dates import moment, unread
 from memoranda.importers.fields import items, mapping, metadata, name, named, objects, text
 from memoranda.importers.sources import Source, each_file, left_out
 from memoranda.importers.values import Entry, Item, Skipped
-from memoranda.text.stored import digest
+from memoranda.text.hashing import digest
 
 NAME = "mem0"
 

@@ -16,7 +16,7 @@ from memoranda.importers.fields import items, named, text
 from memoranda.importers.markdown import Note
 from memoranda.importers.sources import Source, each_file, left_out
 from memoranda.importers.values import Entry, Item, Skipped
-from memoranda.text.stored import digest
+from memoranda.text.hashing import digest
 
 OBSIDIAN = "obsidian"
 BASIC_MEMORY = "basic-memory"

@@ -10,7 +10,8 @@ from typing import Any
 from memoranda.app.blocking import BlockingMemories
 from memoranda.errors import Conflict, InvalidInput, NotFound
 from memoranda.store.rows import ITEM
-from memoranda.text.stored import compact_json, digest
+from memoranda.text.hashing import digest
+from memoranda.text.stored import compact_json
 from memoranda.types import Added, Memory
 
 PAGE = 1_000

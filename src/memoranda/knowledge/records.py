@@ -24,8 +24,8 @@ from memoranda.knowledge.values import (
 from memoranda.storage.sql.base import Connection, Row
 from memoranda.store.ids import listed, nameable
 from memoranda.store.rows import CHUNK, EMPTY, Record
+from memoranda.text.hashing import digest
 from memoranda.text.splitting import Chunking
-from memoranda.text.stored import digest
 
 T = TypeVar("T")
 R = TypeVar("R", bound=tuple[Any, ...])

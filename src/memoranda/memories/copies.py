@@ -21,7 +21,8 @@ from memoranda.store.rows import (
 )
 from memoranda.store.store import Store
 from memoranda.store.validation import keyed
-from memoranda.text.stored import compact_json, digest
+from memoranda.text.hashing import digest
+from memoranda.text.stored import compact_json
 
 
 def copy_of(original: Draft) -> Draft:

@@ -55,7 +55,8 @@ from memoranda.store.validation import (
     later_version,
     time_of,
 )
-from memoranda.text.stored import compact_json, digest
+from memoranda.text.hashing import digest
+from memoranda.text.stored import compact_json
 from memoranda.types import Memory, NewMemory, Subject, Through
 from memoranda.validation import convert, decode
 

@@ -23,7 +23,7 @@ from memoranda.store.ids import listed
 from memoranda.store.job_kinds import Run
 from memoranda.store.rows import Record, fetch_ids
 from memoranda.store.transaction import Gone, Writing
-from memoranda.text.stored import digest
+from memoranda.text.hashing import digest
 
 CLEAR_JOB = "memory_stores.clear"
 KIND: Literal["note"] = "note"

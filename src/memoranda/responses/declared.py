@@ -12,7 +12,8 @@ from msgspec import Meta
 from memoranda.config.sections import WebUrl
 from memoranda.errors import InvalidInput
 from memoranda.filters import parse
-from memoranda.text.stored import compact_json, digest
+from memoranda.text.hashing import digest
+from memoranda.text.stored import compact_json
 from memoranda.types import Share, says
 from memoranda.validation import convert
 

@@ -20,7 +20,8 @@ from memoranda.sessions.values import NewMessage
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.ids import listed
-from memoranda.text.stored import digest, storable
+from memoranda.text.hashing import digest
+from memoranda.text.stored import storable
 from memoranda.types import Through
 
 log = logging.getLogger("memoranda.responses")

@@ -12,7 +12,7 @@ from memoranda.errors import InvalidInput
 from memoranda.responses.history import ContextTooLong
 from memoranda.responses.values import Exchange, Item, MemoryUse, ResponseRequest
 from memoranda.server import wire_chat as wire
-from memoranda.text.stored import digest
+from memoranda.text.hashing import digest
 from memoranda.types import Subject
 
 SAME = (

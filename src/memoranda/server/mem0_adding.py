@@ -17,7 +17,7 @@ from memoranda.server.route import Call, in_batch
 from memoranda.server.wire_mem0 import event, expiry_of, learned, own_metadata
 from memoranda.sessions.values import Message, NewMessage
 from memoranda.store.validation import metadata_text, tags_text
-from memoranda.text.stored import digest
+from memoranda.text.hashing import digest
 from memoranda.types import MAX_ID_CHARS, PLACES, Id, Memory, NewMemory
 from memoranda.validation import converted
 

@@ -12,7 +12,8 @@ from memoranda.storage.sql.base import Connection
 from memoranda.store.ids import new_id
 from memoranda.store.rows import EMPTY, Draft, fetch_ids
 from memoranda.store.transaction import Writing
-from memoranda.text.stored import compact_json, digest
+from memoranda.text.hashing import digest
+from memoranda.text.stored import compact_json
 
 DAY = 86_400_000_000
 WEEK = 7 * DAY

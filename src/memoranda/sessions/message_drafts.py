@@ -36,7 +36,8 @@ from memoranda.store.ids import new_id
 from memoranda.store.rows import Draft, Record, hidden
 from memoranda.store.transaction import Writing, compared
 from memoranda.store.validation import Bounds, check_name, draft
-from memoranda.text.stored import compact_json, digest
+from memoranda.text.hashing import digest
+from memoranda.text.stored import compact_json
 from memoranda.text.tokens import count
 from memoranda.types import MACHINES, NewMemory, Subject, Through
 

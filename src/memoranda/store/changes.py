@@ -15,7 +15,8 @@ from memoranda.indexes.keyword.base import WordDoc, Words
 from memoranda.indexes.vector.base import Index, VectorBatch
 from memoranda.storage.sql.base import Connection, Database
 from memoranda.store.rows import Draft, Part, Record, attributes, newer_than, searched_text
-from memoranda.text.stored import compact_json, digest
+from memoranda.text.hashing import digest
+from memoranda.text.stored import compact_json
 
 T = TypeVar("T")
 ROWS = 150

@@ -14,7 +14,8 @@ from typing import TypeAlias
 from memoranda.clock import now_micros
 from memoranda.storage.sql.base import Connection
 from memoranda.store.rows import Record
-from memoranda.text.stored import compact_json, digest
+from memoranda.text.hashing import digest
+from memoranda.text.stored import compact_json
 
 FORGOTTEN = "was forgotten after the export was made"
 """The reason for which an import leaves something out."""

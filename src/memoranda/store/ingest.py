@@ -21,7 +21,7 @@ from memoranda.store.rows import ITEM, TEXT_SEPARATOR, Draft, Part, Record, head
 from memoranda.store.store import Along, Store
 from memoranda.store.usage import Cost, Ledger
 from memoranda.store.validation import GIVEN, NUMERIC, Bounds, changed, check_vector, draft
-from memoranda.text.stored import digest
+from memoranda.text.hashing import digest
 from memoranda.types import Change, NewMemory, Subject
 
 log = logging.getLogger("memoranda.ingest")

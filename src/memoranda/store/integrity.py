@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from memoranda.errors import DamagedData
 from memoranda.store.rows import Record
-from memoranda.text.stored import digest
+from memoranda.text.hashing import digest
 
 log = logging.getLogger("memoranda.store")
 PIECE = 1 << 20

@@ -11,7 +11,8 @@ from memoranda.clock import now_micros
 from memoranda.errors import InvalidInput
 from memoranda.storage.sql.base import Connection, Row
 from memoranda.store.ids import nameable
-from memoranda.text.stored import compact_json, digest
+from memoranda.text.hashing import digest
+from memoranda.text.stored import compact_json
 from memoranda.types import Subject
 
 T = TypeVar("T")

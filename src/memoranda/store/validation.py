@@ -18,8 +18,9 @@ from memoranda.clock import ZONE, in_zone, micros, moment, moment_of, offset_at,
 from memoranda.errors import DimensionMismatch, InvalidInput
 from memoranda.providers.embeddings.base import Embedder
 from memoranda.store.rows import EMPTY, ITEM, QUARANTINED, RESERVED, Draft, Record, stamped, start_of
+from memoranda.text.hashing import digest
 from memoranda.text.instructions import TAG
-from memoranda.text.stored import compact_json, digest
+from memoranda.text.stored import compact_json
 from memoranda.types import KINDS, MAX_ID_CHARS, Change, NewMemory, Subject
 from memoranda.validation.messages import MOMENT
 

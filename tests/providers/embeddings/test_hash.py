@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from memoranda.providers.embeddings import open_embedder
 from memoranda.providers.embeddings.hash import place
-from memoranda.text.stored import digest, hash64
+from memoranda.text.hashing import digest, hash64
 
 WORDS = [f"word{i}" for i in range(20_000)]
 

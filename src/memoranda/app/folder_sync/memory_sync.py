@@ -20,7 +20,8 @@ from memoranda.app.folder_sync.scan import MAX_BYTES, Skipped, Text, read
 from memoranda.app.folder_sync.sync import FolderSync, Synced
 from memoranda.errors import NotFound
 from memoranda.text.chunking import fixed
-from memoranda.text.stored import compact_json, digest
+from memoranda.text.hashing import digest
+from memoranda.text.stored import compact_json
 from memoranda.text.terms import encodable
 from memoranda.types import Added, ChangeFields, Memory, NewMemory, Order, Page, SelectionFields
 

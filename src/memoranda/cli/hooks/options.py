@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from memoranda.text.stored import digest
+from memoranda.text.hashing import digest
 
 if TYPE_CHECKING:
     from memoranda.config.sections import Config

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from memoranda.text.stored import digest
+from memoranda.text.hashing import digest
 
 ADDED = re.compile(r"<(system-reminder|hook_context)>.*?</\1>", re.DOTALL)
 """What clients and hooks add to the text of a person."""

@@ -18,8 +18,8 @@ from memoranda.providers.embeddings.base import (
     unit,
     windows,
 )
+from memoranda.text.hashing import hash64
 from memoranda.text.memo import kept
-from memoranda.text.stored import hash64
 
 _WORD = re.compile(r"\w{1,64}")
 MAX_TOKENS = 512
