@@ -25,7 +25,8 @@ from memoranda.config.sections import Responses, Summarization
 from memoranda.errors import Forbidden, InvalidInput, NotFound
 from memoranda.responses.events import Telling
 from memoranda.responses.history import ContextTooLong, Past
-from memoranda.responses.tools.mcp import ORIGIN, Servers, origin
+from memoranda.responses.mcp_declaration import origin
+from memoranda.responses.tools.mcp import ORIGIN, Servers
 from memoranda.responses.values import Response, ResponseRequest, compaction_item, unpack
 from memoranda.server.app import create_app
 from memoranda.text import tokens

@@ -27,8 +27,9 @@ from starlette.routing import Mount, Route
 from memoranda.config.sections import Responses
 from memoranda.errors import InvalidInput
 from memoranda.responses.declared import echoed
+from memoranda.responses.mcp_declaration import checked
 from memoranda.responses.tools.base import Result, Tool, Turn, asking
-from memoranda.responses.tools.mcp import OUTPUT_TOKENS, McpTool, approved, checked, listed
+from memoranda.responses.tools.mcp import OUTPUT_TOKENS, McpTool, approved, listed
 from memoranda.responses.values import Item, MemoryUse
 from memoranda.text import tokens
 from memoranda.types import Subject

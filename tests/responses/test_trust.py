@@ -16,7 +16,7 @@ from mcp.server import MCPServer
 
 from memoranda.providers.chat.base import Ask, Ended, Model, Piece, TextDelta, ToolCallDelta
 from memoranda.responses.values import Exchange, Response, ResponseRequest
-from memoranda.store.rows import inherited
+from memoranda.store.origins import inherited
 from memoranda.text import prompts
 from memoranda.types import Memory, NewMemory, Subject, Through
 

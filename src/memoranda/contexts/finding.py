@@ -27,8 +27,8 @@ from memoranda.memories.search import search
 from memoranda.memories.vectors import stored_vectors
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
+from memoranda.store.retrieval.questions import Questions
 from memoranda.store.retrieval.search import ModelChanged
-from memoranda.store.usage import Questions
 from memoranda.text import tokens
 from memoranda.types import DEFAULT_KINDS, Hit, Query, SearchResult, Subject
 

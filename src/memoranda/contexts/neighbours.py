@@ -14,7 +14,7 @@ from memoranda.contexts.values import OriginClass
 from memoranda.sessions.records import sees, session_of
 from memoranda.storage.sql.base import Connection, Row
 from memoranda.store.access import sees_all
-from memoranda.store.rows import hidden, origin_of
+from memoranda.store.origins import hidden, origin_of
 from memoranda.text.stored import compact_json
 from memoranda.types import Subject
 

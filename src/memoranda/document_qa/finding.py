@@ -18,8 +18,8 @@ from memoranda.memories.duplicates import jaccard
 from memoranda.store.access import selection_filter
 from memoranda.store.core import Core
 from memoranda.store.retrieval.fusion import Target, boosted
+from memoranda.store.retrieval.questions import Questions
 from memoranda.store.retrieval.search import Found, hit
-from memoranda.store.usage import Questions
 from memoranda.types import Hit, Query, Selection, Subject
 
 POOL = 4

@@ -21,7 +21,8 @@ from memoranda.memories.duplicates import lacks
 from memoranda.providers.chat.base import Ask, Model
 from memoranda.providers.chat.said import said
 from memoranda.store.core import Core
-from memoranda.store.rows import CONTEXT, LEFT, Draft, Record, context_of, fetch, inherited, refs_of, start_of
+from memoranda.store.origins import inherited
+from memoranda.store.rows import CONTEXT, LEFT, Draft, Record, context_of, fetch, refs_of, start_of
 from memoranda.store.transaction import Writing
 from memoranda.store.validation import MOST_REFS, Bounds, draft
 from memoranda.text import prompts

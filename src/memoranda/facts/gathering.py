@@ -16,7 +16,8 @@ from memoranda.facts.parsing import Candidate
 from memoranda.facts.tags import content_tags
 from memoranda.memories.duplicates import lacks, negated
 from memoranda.sessions.records import MessageRow, SessionRow, texts_of
-from memoranda.store.rows import CONTEXT, ORIGIN, Draft, hidden, inherited, zone_of
+from memoranda.store.origins import ORIGIN, hidden, inherited
+from memoranda.store.rows import CONTEXT, Draft, zone_of
 from memoranda.store.validation import Bounds, draft
 from memoranda.text.instructions import EXTRACTED, TAG
 from memoranda.text.sentences import CLOSERS, END_MARKS, own_text, statements

@@ -14,15 +14,14 @@ import msgspec
 from memoranda.clock import now_micros
 from memoranda.facts import versions
 from memoranda.store.changes import Outcome
+from memoranda.store.origins import CONFIRMED, hidden
 from memoranda.store.rows import (
-    CONFIRMED,
     CONTEXT,
     Draft,
     Record,
     context_of,
     fetch,
     fetch_ids,
-    hidden,
     home_of,
     is_same,
     refs_of,

@@ -16,7 +16,8 @@ from typing import Any, Literal
 import msgspec
 
 from memoranda.clock import moment
-from memoranda.store.rows import CONFIRMED, CONTEXT, QUOTES, Record, context_of, refs_of, start_of
+from memoranda.store.origins import CONFIRMED
+from memoranda.store.rows import CONTEXT, QUOTES, Record, context_of, refs_of, start_of
 from memoranda.text.stored import compact_json
 
 What = Literal["superseded", "consolidated", "restored", "undone", "confirmed"]

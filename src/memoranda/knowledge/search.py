@@ -21,9 +21,10 @@ from memoranda.store.core import Core
 from memoranda.store.ids import listed
 from memoranda.store.retrieval.evidence import LOOKED_AT, Evidence, Result, evidence
 from memoranda.store.retrieval.fusion import Target, mmr
+from memoranda.store.retrieval.questions import Questions, embed_questions
 from memoranda.store.retrieval.search import Found, ModelChanged, check
 from memoranda.store.rows import CHUNK, Record, searched_text
-from memoranda.store.usage import SEARCH, Cost, Questions
+from memoranda.store.usage import SEARCH, Cost
 from memoranda.text.questions import normalise, only_asks
 from memoranda.text.splitting import columns_of
 from memoranda.text.stored import compact_json
@@ -177,7 +178,7 @@ class Searching:
             texts = [question.query for question in asked]
             tenant = self.subject.tenant_id
             embedded, degraded = await (
-                self._core.ledger.questions(embedder, texts, tenant)
+                embed_questions(self._core.ledger, embedder, texts, tenant)
                 if questions is None
                 else questions.embedded(texts)
             )

@@ -11,8 +11,9 @@ from memoranda.providers.embeddings.base import Embedder, QueryEmbedding
 from memoranda.store.core import Core
 from memoranda.store.retrieval.candidates import NONE_WAITING, Fresh, Waiting
 from memoranda.store.retrieval.query_expansion import Aid, channel_of, headed, helped
+from memoranda.store.retrieval.questions import Questions, embed_questions
 from memoranda.store.retrieval.search import ModelChanged, check
-from memoranda.store.usage import SEARCH, Cost, Questions
+from memoranda.store.usage import SEARCH, Cost
 from memoranda.store.validation import check_vector
 from memoranda.types import Query, SearchResult, Subject
 
@@ -86,7 +87,9 @@ class _Search:
                 text = headed(text, asked.as_of or moment(now_micros()), channel_of(asked))
             shared = self._questions
             embedded, degraded = await (
-                ledger.questions(embedder, [text], tenant) if shared is None else shared.embedded([text])
+                embed_questions(ledger, embedder, [text], tenant)
+                if shared is None
+                else shared.embedded([text])
             )
             return (None if embedded is None else embedded[0]), degraded
         ledger.note(tenant, SEARCH, Cost(operations=1))

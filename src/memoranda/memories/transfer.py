@@ -24,23 +24,18 @@ from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
 from memoranda.store.ingest import Ingest
 from memoranda.store.listing import scan
+from memoranda.store.origins import BY, CLASSES, ORIGIN, READ, hidden, with_origin
 from memoranda.store.rows import (
-    BY,
-    CLASSES,
     ITEM,
-    ORIGIN,
-    READ,
     Draft,
     Part,
     Record,
     fetch,
-    hidden,
     is_same,
     pinned_row,
     scope_ids,
     start_of,
     to_memory,
-    with_origin,
 )
 from memoranda.store.store import Store
 from memoranda.store.transaction import known_texts

@@ -13,7 +13,8 @@ from starlette.responses import Response, StreamingResponse
 
 from memoranda.app.history_report import HistoryImported
 from memoranda.errors import MissingKey
-from memoranda.server.multipart import MOST_BYTES, FilePart, fields_of, read_form
+from memoranda.server.form_files import MOST_BYTES, fields_of
+from memoranda.server.multipart import FilePart, read_form
 from memoranda.server.route import Call, Form, Route
 from memoranda.types import Id, Subject, says
 

@@ -9,7 +9,7 @@ from starlette.responses import Response, StreamingResponse
 from memoranda.knowledge.values import PageQuery, StoredFile
 from memoranda.server import serializers
 from memoranda.server import wire_knowledge as wire
-from memoranda.server.multipart import arrived
+from memoranda.server.form_files import arrived
 from memoranda.server.route import BINARY, Call, Form, Route
 
 

@@ -10,8 +10,7 @@ from memoranda.server import wire_mem0 as wire
 from memoranda.server.auth import ACT_FOR
 from memoranda.server.mem0_adding import added, latest, request_of
 from memoranda.server.mem0_filters import ENTITIES, moment_of, scopes_in, translated
-from memoranda.server.route import BEARER, Api, Call, Route, given
-from memoranda.server.wire_mem0 import (
+from memoranda.server.mem0_shapes import (
     KINDS,
     PLACED,
     SAID,
@@ -21,6 +20,7 @@ from memoranda.server.wire_mem0 import (
     shown,
     steps,
 )
+from memoranda.server.route import BEARER, Api, Call, Route, given
 from memoranda.store.access import sees_all
 from memoranda.types import Memory, Query
 

@@ -13,8 +13,8 @@ from memoranda.errors import InvalidInput, NotFound
 from memoranda.facts.facts import LearnedFacts
 from memoranda.server import wire_mem0 as wire
 from memoranda.server.mem0_filters import ENTITIES, moment_of
+from memoranda.server.mem0_shapes import event, expiry_of, learned, own_metadata
 from memoranda.server.route import Call, in_batch
-from memoranda.server.wire_mem0 import event, expiry_of, learned, own_metadata
 from memoranda.sessions.values import Message, NewMessage
 from memoranda.store.validation import metadata_text, tags_text
 from memoranda.text.hashing import digest

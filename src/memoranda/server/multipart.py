@@ -1,5 +1,4 @@
-"""Streaming multipart forms with a file: the file is passed on in pieces and never in memory as a whole. Of an upload,
-bytes are staged as they arrive, and become a file once the other fields are valid."""
+"""Streaming multipart forms with a file: the file is passed on in pieces and never in memory as a whole."""
 
 from __future__ import annotations
 
@@ -7,7 +6,6 @@ import asyncio
 import re
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
 from email.message import Message
 from email.utils import collapse_rfc2231_value
 from typing import Any, Generic, Literal, TypeVar
@@ -18,12 +16,8 @@ from python_multipart.multipart import MultipartParser
 from starlette.types import Receive
 
 from memoranda.errors import InvalidInput, MemorandaError
-from memoranda.knowledge.files import Files, Staged
-from memoranda.knowledge.values import Purpose, StoredFile, UploadPart
 from memoranda.server.errors import ClientGone, Refused
 from memoranda.server.load import announced, drain, next_piece
-from memoranda.server.route import Call, Form
-from memoranda.validation import converted
 
 T = TypeVar("T")
 PIECE = 1 << 18
@@ -388,108 +382,3 @@ def _malformed(says: str) -> Refused:
 def _too_large(file: str, most: int) -> Refused:
     says = f"the file is larger than {most} bytes; send less, or raise the limit"
     return Refused(413, "file_too_large", says, file)
-
-
-MOST_BYTES = 1 << 40
-"""Of a file: the tenant's quota is smaller and is checked while the bytes come."""
-MOST_PART_BYTES = 64 << 20
-"""Of a part of an upload, as OpenAI has it."""
-
-
-class Arrived(msgspec.Struct):
-    """A staged file, with the other fields of its form."""
-
-    files: Files
-    part: FilePart
-    staged: Staged
-    fields: Any = None
-    adopted: bool = False
-
-    async def adopt(self, purpose: Purpose, expires_after_seconds: int | None = None) -> StoredFile:
-        """Makes it a file of the caller."""
-        self.adopted = True
-        return await self.files.adopt(
-            self.staged,
-            filename=self.part.filename,
-            purpose=purpose,
-            media_type=self.part.media_type,
-            expires_after_seconds=expires_after_seconds,
-        )
-
-    async def drop(self) -> None:
-        """Deletes the bytes, unless they were adopted."""
-        if not self.adopted:
-            await self.files.drop(self.staged)
-
-
-@asynccontextmanager
-async def arrived(call: Call[Any, Any], form: Form) -> AsyncIterator[Arrived]:
-    """The file of a form and its `fields`. A file that is not adopted inside is deleted afterwards.
-
-    Raises:
-        InvalidInput: names the field.
-        Refused: the body is not a form, or does not arrive.
-        QuotaExceeded: the file is larger than one may be.
-    """
-    files = call.workspace.knowledge.files
-
-    async def take(part: FilePart) -> Arrived:
-        await files.expect(announced(call.request.headers) - BESIDE)
-        return Arrived(files, part, await files.stage(part.pieces))
-
-    filled = await read_form(
-        call.request.receive,
-        call.request.headers,
-        take,
-        undo=Arrived.drop,
-        file=form.file,
-        most=MOST_BYTES,
-        patience=call.state.memoranda.config.server.request_timeout,
-    )
-    try:
-        filled.file.fields = fields_of(filled.fields, form.fields)
-        yield filled.file
-    finally:
-        await filled.file.drop()
-
-
-def fields_of(given: list[tuple[str, str]], type_: Any) -> Any:
-    """The fields of a form as a `type_`: an object is JSON, or a field for each of its keys (`a[b]=c`).
-
-    Raises:
-        InvalidInput: names the field and the fix.
-    """
-    raw = {name: _decoded(name, value) for name, value in unflatten(given).items()}
-    return converted(raw, type_, strict=False)
-
-
-def _decoded(name: str, value: Any) -> Any:
-    if not isinstance(value, str) or not value.lstrip().startswith("{"):
-        return value
-    try:
-        return msgspec.json.decode(value)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as exc:
-        raise InvalidInput(name, f"is not valid JSON: {exc}") from exc
-
-
-async def arrived_part(call: Call[Any, Any], form: Form) -> UploadPart:
-    """The part of an upload that a form holds. Errors as `arrived`."""
-    uploads = call.workspace.knowledge.uploads
-
-    async def take(part: FilePart) -> UploadPart:
-        stored: UploadPart = await uploads.add_part(call.id, part.pieces)
-        return stored
-
-    async def undo(part: UploadPart) -> None:
-        """No work: completing the upload deletes the parts that it does not name."""
-
-    filled = await read_form(
-        call.request.receive,
-        call.request.headers,
-        take,
-        undo=undo,
-        file=form.file,
-        most=MOST_PART_BYTES,
-        patience=call.state.memoranda.config.server.request_timeout,
-    )
-    return filled.file

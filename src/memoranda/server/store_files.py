@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from memoranda.server import parsers, serializers
 from memoranda.server import wire_knowledge as wire
-from memoranda.server.multipart import arrived
+from memoranda.server.form_files import arrived
 from memoranda.server.route import Call, Form, Route, as_wire
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from memoranda.document_qa.asking import UploadAsk
 from memoranda.document_qa.values import Asked, AskRequest, Document, LogEntry
 from memoranda.server import wire_upload_ask as own
-from memoranda.server.multipart import arrived
+from memoranda.server.form_files import arrived
 from memoranda.server.route import Call, Form, Route
 from memoranda.store.paging import Listed, as_page
 from memoranda.types import Job, Memory

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memoranda.server import serializers
 from memoranda.server import wire_knowledge as wire
-from memoranda.server.multipart import arrived_part
+from memoranda.server.form_files import arrived_part
 from memoranda.server.route import Call, Form, Route
 
 

@@ -11,7 +11,8 @@ from memoranda.sessions.following import write_message
 from memoranda.sessions.message_drafts import SOURCE, is_indexed, message_draft
 from memoranda.sessions.records import MessageRow, messages_by_id
 from memoranda.store.ingest import windows
-from memoranda.store.rows import Draft, Record, fetch_ids, hidden
+from memoranda.store.origins import hidden
+from memoranda.store.rows import Draft, Record, fetch_ids
 from memoranda.store.transaction import Gone, Writing
 from memoranda.store.validation import Bounds, changed, draft
 from memoranda.text.stored import compact_json

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from memoranda.sessions.editing import remove_messages
 from memoranda.sessions.following import Following
 from memoranda.sessions.keeping import rollup_ids
-from memoranda.sessions.log import JOIN_JOB
+from memoranda.sessions.merging import JOIN_JOB
 from memoranda.sessions.records import MessageRow, messages_by_id, sessions_by_id, texts_of
 from memoranda.sessions.values import name_of
 from memoranda.storage.sql.base import Connection

@@ -7,7 +7,7 @@ from functools import partial
 from memoranda.sessions.closing import SUMMARIZE_JOB, Clock, Closing
 from memoranda.sessions.erasing import count_summaries, erase_messages, erase_summaries
 from memoranda.sessions.following import Following
-from memoranda.sessions.log import JOIN_JOB, Joining
+from memoranda.sessions.merging import JOIN_JOB, Joining
 from memoranda.sessions.summarizing import Summarizing
 from memoranda.store.core import Core
 from memoranda.store.feature import Feature

@@ -33,7 +33,8 @@ from memoranda.store.access import sees_all
 from memoranda.store.changes import CHARS, parted
 from memoranda.store.core import Core
 from memoranda.store.ids import new_id
-from memoranda.store.rows import Draft, Record, hidden
+from memoranda.store.origins import hidden
+from memoranda.store.rows import Draft, Record
 from memoranda.store.transaction import Writing, compared
 from memoranda.store.validation import Bounds, check_name, draft
 from memoranda.text.hashing import digest

@@ -16,7 +16,7 @@ from memoranda.sessions import records
 from memoranda.sessions.closing import SUMMARIZE_JOB, Closing, note
 from memoranda.sessions.editing import remove_messages, rewritten
 from memoranda.sessions.external import digest_given
-from memoranda.sessions.log import JOIN_JOB
+from memoranda.sessions.merging import JOIN_JOB
 from memoranda.sessions.message_drafts import Place, Ready, changed, sayings
 from memoranda.sessions.records import MessageRow, SessionRow, Wanted, to_message, to_session
 from memoranda.sessions.summarizing import Summarizing

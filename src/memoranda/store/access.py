@@ -18,7 +18,8 @@ from memoranda.filters import (
     check_unicode,
     parse,
 )
-from memoranda.store.rows import CHUNK, ITEM, selected
+from memoranda.store.origins import selected
+from memoranda.store.rows import CHUNK, ITEM
 from memoranda.types import KINDS, Selection, Subject
 
 PLACES = {"session": "$session_id", "user": "$user_id", "agent": "$agent_id", "channel": "$channel_id"}

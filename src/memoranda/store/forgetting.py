@@ -31,7 +31,8 @@ from memoranda.store.access import (
 from memoranda.store.changes import ROWS
 from memoranda.store.job_kinds import RELEASE_JOB
 from memoranda.store.jobs import Jobs
-from memoranda.store.rows import Record, attributes, is_reference
+from memoranda.store.origins import is_reference
+from memoranda.store.rows import Record, attributes
 from memoranda.store.store import Store
 from memoranda.store.transaction import Writing
 from memoranda.text.phrase import Phrase

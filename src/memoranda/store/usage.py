@@ -16,12 +16,11 @@ import msgspec
 from memoranda.clock import moment, now_micros
 from memoranda.concurrency.threads import Threads
 from memoranda.config.sections import Spending
-from memoranda.errors import EmbedderUnavailable, MemorandaError, ModelError, SpendingLimit
+from memoranda.errors import MemorandaError, ModelError, SpendingLimit
 from memoranda.providers.chat.base import Ask, Ended, Model, Piece, TokenUsage
 from memoranda.providers.chat.said import Meter, characters, estimated
-from memoranda.providers.embeddings.base import Embedded, Embedder, QueryEmbedding, Task
+from memoranda.providers.embeddings.base import Embedded, Embedder, Task
 from memoranda.storage.sql.base import Connection, Database
-from memoranda.text.analysis import language_in
 
 log = logging.getLogger("memoranda.usage")
 DAY = 86_400_000_000
@@ -170,24 +169,6 @@ class Ledger:
         if read:
             self.note(tenant, purpose, Cost(texts_embedded=read, tokens_embedded=embedded.tokens))
         return embedded
-
-    async def questions(
-        self, embedder: Embedder, texts: Sequence[str], tenant: str, purpose: str = SEARCH, *, below: str = ""
-    ) -> tuple[list[QueryEmbedding] | None, list[str]]:
-        """Return the query embeddings (n), at the tenant's cost, as one operation, and what degrades the search. They
-        are None if the model is unavailable, or, with `spending`, if the tenant has reached its limit. The model reads
-        `below` after each text."""
-        try:
-            read = [text + below for text in texts]
-            embedded = await self.embed(embedder, read, "query", tenant=tenant, purpose=purpose, operations=1)
-        except EmbedderUnavailable:
-            return None, []
-        except SpendingLimit:
-            return None, ["spending"]
-        return [
-            QueryEmbedding(vector, embedder.model, tokens, _covered(embedder, text))
-            for text, vector, tokens in zip(texts, embedded.vectors, embedded.tokens_of_each, strict=True)
-        ], []
 
     # --- limits ------------------------------------------------------------------------------------
 
@@ -370,34 +351,3 @@ class Paid(Model):
 
     def usage(self) -> dict[str, Any]:
         return self._inner.usage()
-
-
-def _covered(embedder: Embedder, text: str) -> bool:
-    """Return False if the text is in a language that the model was not trained on."""
-    return embedder.languages is None or language_in(text) in {"", *embedder.languages}
-
-
-class Questions:
-    """Embeds the questions of searches that belong together. A text is embedded at the cost of its first search; each
-    search counts as an operation. The model reads `below` after each text; keyword search does not."""
-
-    def __init__(self, ledger: Ledger, embedder: Embedder, tenant: str, below: str = "") -> None:
-        self.below = below
-        self._ledger, self._embedder, self._tenant = ledger, embedder, tenant
-        self._asked: dict[tuple[str, ...], asyncio.Task[tuple[list[QueryEmbedding] | None, list[str]]]] = {}
-
-    async def embedded(self, texts: Sequence[str]) -> tuple[list[QueryEmbedding] | None, list[str]]:
-        """Return the query embeddings (n) of one search and what degrades it, see `Ledger.questions`."""
-        key = tuple(texts)
-        if key in self._asked:
-            self._ledger.note(self._tenant, SEARCH, Cost(operations=1))
-        else:
-            embedding = self._ledger.questions(self._embedder, texts, self._tenant, below=self.below)
-            self._asked[key] = asyncio.ensure_future(embedding)
-        return await asyncio.shield(self._asked[key])
-
-    async def end(self) -> None:
-        """Cancel the embeddings that are still pending."""
-        for task in self._asked.values():
-            task.cancel()
-        await asyncio.gather(*self._asked.values(), return_exceptions=True)

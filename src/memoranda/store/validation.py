@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from memoranda.clock import ZONE, in_zone, micros, moment, moment_of, offset_at, offset_of
 from memoranda.errors import DimensionMismatch, InvalidInput
 from memoranda.providers.embeddings.base import Embedder
-from memoranda.store.rows import EMPTY, ITEM, QUARANTINED, RESERVED, Draft, Record, stamped, start_of
+from memoranda.store.origins import QUARANTINED, stamped
+from memoranda.store.rows import EMPTY, ITEM, RESERVED, Draft, Record, start_of
 from memoranda.text.hashing import digest
 from memoranda.text.instructions import TAG
 from memoranda.text.stored import compact_json

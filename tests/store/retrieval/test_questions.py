@@ -12,7 +12,7 @@ from memoranda.app.blocking import BlockingMemoranda
 from memoranda.errors import EmbedderUnavailable
 from memoranda.providers.embeddings.base import Embedded, Task
 from memoranda.providers.embeddings.hash import HashEmbedder
-from memoranda.store.usage import Questions
+from memoranda.store.retrieval.questions import Questions
 from memoranda.text.analysis import language_in
 
 

@@ -18,6 +18,7 @@ from memoranda.clock import now_micros
 from memoranda.filters import all_of
 from memoranda.store.access import scopes_filter, selection_filter
 from memoranda.store.retrieval.fusion import Target
+from memoranda.store.retrieval.questions import embed_questions
 from memoranda.store.retrieval.reranking import How
 from memoranda.store.retrieval.scoring import (
     FEATURES,
@@ -86,7 +87,7 @@ async def examples(
     for number, question in enumerate(questions, start=1):
         query = Query(query=question.text, scopes=question.scopes)
         where = all_of(scopes_filter(query.scopes, subject), selection_filter(query, subject, now_micros()))
-        embedded, _ = await core.ledger.questions(core.embedder, [query.query], subject.tenant_id)
+        embedded, _ = await embed_questions(core.ledger, core.embedder, [query.query], subject.tenant_id)
         assert embedded is not None
         targets = [Target(None, 1.0, where)]
         come = await core.threads.run(
