@@ -64,7 +64,7 @@ def main() -> None:
         opened.memories.add_many([{"content": f"entry {n} amber basalt {n % 97}"} for n in range(asked.rows)])
         print("| ms of a search | alone, p50 | p95 | beside a writer, p50 | p95 |")
         print("|---|--:|--:|--:|--:|")
-        for mode in ("words", "hybrid"):
+        for mode in ("keyword", "hybrid"):
             alone = milliseconds(opened, mode, asked.searches)
             with writer(opened):
                 beside = milliseconds(opened, mode, asked.searches)

@@ -131,10 +131,10 @@ def measure(folder: Path, base: np.ndarray) -> dict[str, float]:
 
     def search(scopes: list[str], mode: str, i: int, limit: int = 10, filters: dict | None = None):
         query = Query(query=questions[i], scopes=scopes, mode=mode, limit=limit, filters=filters)
-        return recall.search(subject, query, None if mode == "words" else QueryEmbedding(queries[i]))
+        return recall.search(subject, query, None if mode == "keyword" else QueryEmbedding(queries[i]))
 
     search(["all"], "hybrid", 0)
-    for mode in ("dense", "words", "hybrid"):
+    for mode in ("dense", "keyword", "hybrid"):
         for name, scopes in (("scope", [f"session:s{(rows // SCOPE) // 2}"]), ("all", ["all"])):
             p50, p99 = cpu(lambda i, scopes=scopes, mode=mode: search(scopes, mode, i), QUERIES)
             figures[f"{mode}_{name}_p50"], figures[f"{mode}_{name}_p99"] = p50, p99

@@ -22,8 +22,8 @@ from typing import Any
 from growth import LANGUAGE, vectors
 from memoranda import Memoranda
 from memoranda.clock import moment
-from memoranda.sessions import keeping
-from memoranda.sessions.closing import Clock, Closing
+from memoranda.sessions import summary_memories
+from memoranda.sessions.boundaries import Clock, SessionCloser
 from memoranda.store.job_kinds import MEMORY_LANE
 
 BEGAN = 1_700_000_000_000_000
@@ -103,7 +103,7 @@ async def growing(sizes: list[int]) -> list[tuple[int, float, float]]:
 
 async def summarizing(sessions: int) -> float:
     """Sessions that a core closes and summarizes by rules in a second, with their weeks."""
-    keeping.QUIET = 0
+    summary_memories.QUIET = 0
     with tempfile.TemporaryDirectory() as folder:
         given = settings(folder) | {"sessions": {"summarize": False, "batch_size": 1_000}}
         async with await Memoranda.open(**given) as rc:
@@ -117,7 +117,7 @@ async def summarizing(sessions: int) -> float:
 
             await core.threads.result(core.store.db.write(reopen))
             began, wall = time.process_time(), time.perf_counter()
-            clock = Clock(Closing(core))
+            clock = Clock(SessionCloser(core))
             while not await clock.look():
                 pass
             closed = time.process_time() - began

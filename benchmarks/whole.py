@@ -165,12 +165,12 @@ def searched(rc: Any, vectors: np.ndarray) -> dict[str, float]:
     picks = random.integers(0, len(vectors), QUERIES)
     queries = vectors[picks] + random.standard_normal((QUERIES, DIM), np.float32) * 0.03
     figures = {}
-    for mode in ("hybrid", "dense", "words"):
+    for mode in ("hybrid", "dense", "keyword"):
         spent = []
         for i, pick in enumerate(picks.tolist()):
             query = Query(query=LANGUAGE.question(pick), scopes=["all"], mode=mode, limit=10)
             wall, cpu = time.perf_counter(), time.process_time()
-            hits = recall.search(Subject(), query, None if mode == "words" else QueryEmbedding(queries[i]))
+            hits = recall.search(Subject(), query, None if mode == "keyword" else QueryEmbedding(queries[i]))
             spent.append((time.perf_counter() - wall, time.process_time() - cpu))
             assert hits, mode
         figures[mode], figures[f"{mode} cpu"] = (
@@ -194,6 +194,6 @@ def product_table(sizes: list[int], only: list[str] | None, child: Callable[...,
             cells = [f"{got['rate']:,.0f}", f"{got['median']:,.0f}", f"{got['cpu']:.0f}"]
             cells += [
                 f"{got[mode]:.2f} / {got[mode + ' cpu']:.2f}" if mode in got else "-"
-                for mode in ("hybrid", "dense", "words")
+                for mode in ("hybrid", "dense", "keyword")
             ]
             print(f"| {name} | {count:,} | " + " | ".join(cells) + " |", flush=True)

@@ -22,6 +22,11 @@ SHARED = {"core", "_core", "store", "_store", "jobs", "_jobs"}
 """The names under which features have the objects that they share."""
 REGISTRIES = {"kinds", "cascades", "edits", "erasers", "derived", "writers", "caches"}
 """The attributes of these objects that have what features declare."""
+FORMER_NAMES = {
+    "Librarian", "Upkeep", "Ledger", "Telling", "Place", "Asked", "Said", "Found", "Known", "Gone",
+    "following", "joining", "rolling", "closing", "keeping", "gathering", "rereading", "telling",
+}  # fmt: skip
+"""Names of classes and modules that say little: several had the same one, or they were verbs."""
 CHANGES = {"append", "extend", "insert", "add", "update", "setdefault", "listen"}
 
 
@@ -177,6 +182,16 @@ def test_few_files_at_the_top() -> None:
 def test_files_stay_small() -> None:
     lines = {path.relative_to(SOURCE): path.read_text("utf-8").count("\n") for path in SOURCE.rglob("*.py")}
     assert {path: count for path, count in lines.items() if count > LARGEST_FILE} == {}
+
+
+def test_names_say_what_is_in_them() -> None:
+    back = {name for name in modules() if name.rsplit(".", 1)[1:] and name.rsplit(".", 1)[1] in FORMER_NAMES}
+    for module, tree in modules().items():
+        for node in ast.walk(tree):
+            named = [node.name] if isinstance(node, ast.ClassDef) else []
+            named += [target.id for target in assigned(node) if isinstance(target, ast.Name)]
+            back |= {f"{module}.{name}" for name in named if name[0].isupper() and name in FORMER_NAMES}
+    assert back == set()
 
 
 def test_the_earlier_name_is_in_the_changelog_only() -> None:

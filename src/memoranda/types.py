@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, Literal, TypedDict, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 from msgspec import Meta
@@ -351,6 +351,16 @@ class Forget(Selection, kw_only=True, forbid_unknown_fields=True):
     """What holds these words in this order, whatever their case: its text, tags, metadata, file name, ..."""
 
 
+SearchMode = Literal["hybrid", "dense", "keyword", "words"]
+"""The searches that answer: vector search (`dense`), keyword search, or both. `words` is what `keyword` was called, and
+is accepted for one release."""
+
+
+def as_keyword(mode: SearchMode) -> SearchMode:
+    """Return `keyword` for its former name `words`, and any other mode as it is."""
+    return "keyword" if mode == "words" else mode
+
+
 class Query(Selection, kw_only=True, forbid_unknown_fields=True):
     """A search. The defaults return the ten best of what the subject may see."""
 
@@ -359,7 +369,7 @@ class Query(Selection, kw_only=True, forbid_unknown_fields=True):
     limit: Limit = 10
     threshold: Threshold | None = None
     """Floor on the calibrated dense similarity, 0..1; None asks for the configured default, 0 is no floor."""
-    mode: Literal["hybrid", "dense", "words"] = "hybrid"
+    mode: SearchMode = "hybrid"
     embedding: Any = None
     """The query's vector of the configured model, (dim,) floats; when absent the text is embedded."""
     hierarchy: Hierarchy | None = None
@@ -385,6 +395,9 @@ class Query(Selection, kw_only=True, forbid_unknown_fields=True):
     """Gives each hit the snippets of its text that match."""
     count_access: bool = False
     """Counts this as a use: access_count rises and last_accessed_at moves on every hit."""
+
+    def __post_init__(self) -> None:
+        self.mode = as_keyword(self.mode)
 
 
 class Highlight(msgspec.Struct, kw_only=True, frozen=True):
@@ -513,85 +526,3 @@ class Job(msgspec.Struct, kw_only=True, tag_field="object", tag="job"):
     result: dict[str, Any] | None
     created_at: datetime
     updated_at: datetime
-
-
-class MemoryFields(TypedDict, total=False):
-    """The optional fields of `types.NewMemory`, as keywords."""
-
-    id: str
-    kind: Kind
-    user_id: str | None
-    agent_id: str | None
-    channel_id: str | None
-    session_id: str | None
-    role: str | None
-    source: str | None
-    tags: list[str]
-    metadata: dict[str, Any]
-    importance: int
-    confidence: float
-    valid_from: datetime | None
-    invalid_at: datetime | None
-    source_refs: list[str]
-    occurred_at: datetime | None
-    replaces: list[str]
-    embedding: Any
-
-
-class ChangeFields(TypedDict, total=False):
-    """The fields of `types.Change`, as keywords."""
-
-    content: str
-    kind: Kind
-    role: str | None
-    source: str | None
-    tags: list[str]
-    metadata: dict[str, Any]
-    importance: int
-    confidence: float
-    valid_from: datetime | None
-    invalid_at: datetime | None
-    source_refs: list[str]
-    occurred_at: datetime
-    archived: bool
-
-
-class SelectionFields(TypedDict, total=False):
-    """The fields of `types.Selection`, as keywords."""
-
-    scopes: list[str] | None
-    kinds: list[Kind] | None
-    roles: list[str] | None
-    tags: list[str] | None
-    filters: dict[str, Any] | None
-    source: str | None
-    since: datetime | None
-    until: datetime | None
-    as_of: datetime | None
-    include_archived: bool
-
-
-class ForgetFields(SelectionFields, total=False):
-    """The fields of `types.Forget`, as keywords."""
-
-    text: str | None
-
-
-class SearchFields(SelectionFields, total=False):
-    """The fields of `types.Query` beside the query, as keywords."""
-
-    limit: int
-    threshold: float | None
-    mode: str
-    embedding: Any
-    hierarchy: dict[str, str] | None
-    weights: dict[str, float] | None
-    rerank: str | None
-    recency: str | None
-    times: bool | None
-    enrich: bool | None
-    hyde: bool | None
-    model_rerank: int | None
-    explain: bool
-    highlights: bool
-    count_access: bool

@@ -22,7 +22,7 @@ async def test_each_failure_to_follow_other_processes_is_counted(monkeypatch: py
 
         monkeypatch.setattr(maintenance, "WATCH_SECONDS", 0.001)
         monkeypatch.setattr(core.store, "refresh", refresh)
-        watching = asyncio.create_task(maintenance.Upkeep(core, asyncio.get_running_loop())._watch())
+        watching = asyncio.create_task(maintenance.Maintenance(core, asyncio.get_running_loop())._watch())
         await until_async(lambda: len(followed) > 3, "it goes on")
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)

@@ -15,8 +15,8 @@ from memoranda.app.blocking import BlockingMemories
 from memoranda.app.folder_sync.memory_sync import (
     MAX_ALSO,
     Indexing,
-    Ledger,
     MemorySync,
+    StoredChunks,
     chunks_of,
     metadata,
     places_of,
@@ -77,11 +77,11 @@ def test_memories_follow_files_and_a_second_run_changes_nothing(
 
 def test_what_cannot_be_read_is_not_gone() -> None:
     memory = memoranda_memory("text", {"path": "/d/sub/a.txt", "start": 0, "end": 4})
-    ledger = Ledger([memory])
-    assert gone(ledger.files, [Path("/d")], []) == ["/d/sub/a.txt"]
-    assert gone(ledger.files, [Path("/d")], [Path("/d/sub")]) == []
-    assert gone(ledger.files, [Path("/d")], [Path("/d/sub/a.txt")]) == []
-    assert gone(ledger.files, [Path("/other")], []) == []
+    stored = StoredChunks([memory])
+    assert gone(stored.files, [Path("/d")], []) == ["/d/sub/a.txt"]
+    assert gone(stored.files, [Path("/d")], [Path("/d/sub")]) == []
+    assert gone(stored.files, [Path("/d")], [Path("/d/sub/a.txt")]) == []
+    assert gone(stored.files, [Path("/other")], []) == []
     missing = read(Path("/no/such/file"))
     assert isinstance(missing, Skipped)
     assert missing.unreadable
@@ -96,10 +96,10 @@ def test_metadata_of_strangers_is_not_taken_for_a_place() -> None:
 
 def test_what_others_put_into_the_metadata_stays() -> None:
     memory = memoranda_memory("text", {"path": "/a", "start": 0, "end": 4, "mine": 1})
-    ledger = Ledger([memory])
-    ledger.see("/a", list(chunks_of(Text(Path("/a"), "  text", "utf-8"), "/a", 20, 0)))
-    ledger.see("/b", list(chunks_of(Text(Path("/b"), "text", "utf-8"), "/b", 20, 0)))
-    ((id_, wanted),) = ledger.settled([])
+    stored = StoredChunks([memory])
+    stored.see("/a", list(chunks_of(Text(Path("/a"), "  text", "utf-8"), "/a", 20, 0)))
+    stored.see("/b", list(chunks_of(Text(Path("/b"), "text", "utf-8"), "/b", 20, 0)))
+    ((id_, wanted),) = stored.settled([])
     assert (id_, wanted) == (
         memory.id,
         {"path": "/b", "chunk_index": 0, "start": 0, "end": 4, "tokens": 1, "mine": 1},

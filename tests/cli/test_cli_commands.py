@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import memoranda
-from memoranda.app.maintenance import Upkeep
+from memoranda.app.maintenance import Maintenance
 from memoranda.cli.serve import welcome
 from memoranda.client import Client
 from memoranda.config import load
@@ -50,11 +50,11 @@ def test_a_command_waits_for_the_words_that_are_filled_in_the_background(
     shutil.rmtree(tmp_path / "memoranda-data" / "words-tantivy")
     monkeypatch.setattr(index_sync, "FEW", 0)
 
-    async def held(upkeep: Upkeep) -> None:
+    async def held(upkeep: Maintenance) -> None:
         """Fill nothing: the index is behind when the command looks."""
 
-    monkeypatch.setattr(Upkeep, "_fill", held)
-    found = run("search", "pot", "--mode", "words", "--json")
+    monkeypatch.setattr(Maintenance, "_fill", held)
+    found = run("search", "pot", "--mode", "keyword", "--json")
     assert "bringing them up to date" in found.stderr
     answer = json.loads(found.stdout)
     assert (len(answer["results"]), answer["degraded"]) == (1, [])
@@ -149,7 +149,7 @@ def test_filters_tags_kinds_and_modes(run: Any) -> None:
     assert found("--filter", '{"type": "gt", "key": "n", "value": 1}') == ["green apple"]
     assert found("--tag", "fruit", "--tag", "sour") == ["green apple"]
     assert found("--kind", "note") == ["red apple"]
-    assert found("--mode", "words") == ["green apple", "red apple"]
+    assert found("--mode", "keyword") == ["green apple", "red apple"]
 
 
 def test_search_in_a_time_and_in_the_archive(run: Any) -> None:
@@ -334,8 +334,16 @@ def test_another_model_is_made_by_reindex(run: Any) -> None:
         (["search", "x", "--explain=3"], 2, "--explain: takes no value"),
         (["search", "x", "--limit", "abc"], 2, "--limit: 'abc' is not a whole number; write --limit 5"),
         (["search", "x", "--threshold", "q"], 2, "--threshold: 'q' is not a number; write --threshold 0.5"),
-        (["search", "x", "--mode", "odd"], 2, "--mode: 'odd' is not known; use one of hybrid, dense, words"),
-        (["eval", "--mode", "odd"], 2, "--mode: 'odd' is not known; use one of hybrid, dense, words, all"),
+        (
+            ["search", "x", "--mode", "odd"],
+            2,
+            "--mode: 'odd' is not known; use one of hybrid, dense, keyword, words",
+        ),
+        (
+            ["eval", "--mode", "odd"],
+            2,
+            "--mode: 'odd' is not known; use one of hybrid, dense, keyword, words, all",
+        ),
         (
             ["eval", "contexts", "x", "--with", "odd"],
             2,

@@ -39,7 +39,7 @@ def held(run: Any, store: str = "documents") -> dict[str, dict[str, Any]]:
 
 
 def found(run: Any, query: str, *words: str) -> list[str]:
-    passages = run.json("search", query, "--store", "documents", "--mode", "words", *words)["data"]
+    passages = run.json("search", query, "--store", "documents", "--mode", "keyword", *words)["data"]
     return sorted(one["text"] for one in passages)
 
 
@@ -53,7 +53,7 @@ def test_a_folder_comes_into_the_store_and_is_found(served: Any, write: Write) -
     assert store["chunking"]["size"] == 100
     (best,) = served.json("search", "when is the meter read?", "--store", store["id"], "--limit", "1")["data"]
     assert best["attributes"]["path"] == str(path.parent / "sub" / "other.txt")
-    (best,) = served.json("search", "number 77", "--store", "documents", "--mode", "words", "--limit", "1")[
+    (best,) = served.json("search", "number 77", "--store", "documents", "--mode", "keyword", "--limit", "1")[
         "data"
     ]
     assert path.read_text()[best["start"] : best["end"]] == best["text"]

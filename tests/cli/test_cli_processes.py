@@ -107,7 +107,7 @@ def test_a_store_is_filled_and_searched_through_the_server(server: str, tmp_path
     (folder / "2.txt").unlink()
     again = told("index", "notes", "--prune")
     assert (again["unchanged"], again["replaced"], again["removed"]) == (3, 1, 1)
-    (best,) = told("search", "broken meter", "--store", "documents", "--mode", "words", "--limit", "1")[
+    (best,) = told("search", "broken meter", "--store", "documents", "--mode", "keyword", "--limit", "1")[
         "data"
     ]
     assert best["attributes"]["path"] == str(folder / "1.txt")

@@ -51,7 +51,7 @@ def test_a_bundled_set_is_compared_question_by_question(page: Seen) -> None:
         "/v1/evaluations",
         json={
             "set": "assistant",
-            "configurations": [{"name": "A"}, {"mode": "words", "rerank": "off", "name": "B"}],
+            "configurations": [{"name": "A"}, {"mode": "keyword", "rerank": "off", "name": "B"}],
         },
     ).json()
     means = [scored["scores"]["all"]["recall@1"] for scored in api["configurations"]]

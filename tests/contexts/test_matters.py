@@ -12,7 +12,7 @@ import pytest
 
 from memoranda.contexts.choosing import Chosen, distinct, unrepeated
 from memoranda.contexts.matters import together
-from memoranda.contexts.telling import memory_text
+from memoranda.contexts.result_text import memory_text
 from memoranda.providers.embeddings.base import Calibration
 from memoranda.types import Hit, Memory
 

@@ -55,7 +55,7 @@ def test_only_summaries_are_in_the_background(desk: Any, monkeypatch: pytest.Mon
         desk.ask("Which kettle?")
         assert [ask.background for ask in model.asked] == [False, True]
         limits = {"background_tokens_per_day": 1}
-        desk.house.rc.portal.call(desk.core.ledger.set_limits(desk.tenant, limits))
+        desk.house.rc.portal.call(desk.core.costs.set_limits(desk.tenant, limits))
         desk.ask("Which pan?")
     assert [ask.background for ask in model.asked] == [False, True, False]
     about = desk.get("/memories", limit=100)["data"]

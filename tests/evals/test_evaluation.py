@@ -24,7 +24,7 @@ from memoranda.providers.embeddings.hash import HashEmbedder
 from memoranda.types import Subject
 
 TEXTS = ("the kettle is green", "the kettle is loud", "the car is red", "a green car")
-WAYS = ({"name": "both"}, {"mode": "words", "name": "keywords"})
+WAYS = ({"name": "both"}, {"mode": "keyword", "name": "keywords"})
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ async def test_each_configuration_answers_as_its_search_does(product: Memoranda)
     compared = await product.evaluate([question], WAYS, limit=3)
     (asked,) = compared.questions
     assert (asked.query, asked.category, asked.relevant) == ("Which kettle is green?", "kettles", ["0"])
-    for answer, mode in zip(asked.answers, ("hybrid", "words"), strict=True):
+    for answer, mode in zip(asked.answers, ("hybrid", "keyword"), strict=True):
         hits = (await product.memories.search(asked.query, mode=mode, threshold=0, limit=3)).results
         assert answer.ids == [hit.memory.id for hit in hits]
         assert answer.scores == [hit.score for hit in hits]
@@ -169,7 +169,7 @@ def test_the_command_compares_the_configured_search_with_its_options(tmp_path: P
     file = tmp_path / "own.jsonl"
     question = {"query": "green kettle", "relevant": [ids[TEXTS[3]]]}
     file.write_text(f"{json.dumps(question)}\n\n")
-    measured = run("eval", "own", str(file), "--mode", "words", "--depth", "1", "--json")
+    measured = run("eval", "own", str(file), "--mode", "keyword", "--depth", "1", "--json")
     evaluation = json.loads(measured.stdout)
     assert [scored["name"] for scored in evaluation["configurations"]] == ["configured", "options"]
     assert [len(answer["ids"]) for answer in evaluation["questions"][0]["answers"]] == [1, 1]

@@ -63,7 +63,7 @@ def talk(folder: Path) -> Path:
 def test_the_bundled_set_tells_good_from_bad() -> None:
     """It is neither saturated nor out of reach, and it measures the misses that were planted."""
     found = evaluated("synthetic", "--mode", "all")
-    words = found["modes"]["words"]["all"]
+    words = found["modes"]["keyword"]["all"]
     assert words["questions"] == found["run"]["questions"] >= 40
     assert found["run"]["rows"] == found["run"]["memories"] >= 250
     assert 0.1 < words["recall@1"] < 0.5
@@ -75,7 +75,7 @@ def test_the_bundled_set_tells_good_from_bad() -> None:
 
 
 def test_two_runs_give_the_same_numbers() -> None:
-    first, second = (evaluated("synthetic", "--mode", "words") for _ in range(2))
+    first, second = (evaluated("synthetic", "--mode", "keyword") for _ in range(2))
     assert first["all"] == second["all"]
 
 
@@ -96,7 +96,7 @@ def test_json_has_one_object_with_all_and_every_category(tmp_path: Path) -> None
 
 def test_words_find_the_turns_in_their_own_conversation(tmp_path: Path) -> None:
     dump = tmp_path / "dump.jsonl"
-    found = evaluated("locomo", str(talk(tmp_path)), "--mode", "words", "--dump", str(dump))
+    found = evaluated("locomo", str(talk(tmp_path)), "--mode", "keyword", "--dump", str(dump))
     assert (found["all"]["recall@1"], found["all"]["mrr"]) == (1.0, 1.0)
     lines = [json.loads(line) for line in dump.read_text().splitlines()]
     assert [line["id"] for line in lines] == [f"{name}/q{n}" for name in ("one", "two") for n in (1, 2, 3)]
@@ -109,7 +109,7 @@ def test_words_find_the_turns_in_their_own_conversation(tmp_path: Path) -> None:
 
 def test_depth_limit_and_several_modes(tmp_path: Path) -> None:
     found = evaluated("locomo", str(talk(tmp_path)), "--mode", "all", "--depth", "3", "--limit", "2")
-    assert set(found["modes"]) == {"words", "dense", "hybrid"}
+    assert set(found["modes"]) == {"keyword", "dense", "hybrid"}
     assert found["run"]["questions"] == 2
     assert "recall@3" in found["all"]
     assert "recall@5" not in found["all"]
@@ -129,13 +129,13 @@ def test_documents_that_say_the_same_share_a_row(tmp_path: Path) -> None:
     )
     (tmp_path / "queries.jsonl").write_text('{"_id": "q1", "text": "bees dance"}\n')
     (tmp_path / "qrels_test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td2\t1\n")
-    found = evaluated("beir", str(tmp_path), "--mode", "words")
+    found = evaluated("beir", str(tmp_path), "--mode", "keyword")
     assert (found["run"]["memories"], found["run"]["rows"]) == (3, 2)
     assert found["all"]["recall@10"] == 1.0
 
 
 def test_without_a_command_the_bundled_set_runs() -> None:
-    assert evaluated("--limit", "3", "--mode", "words")["run"]["dataset"] == "synthetic"
+    assert evaluated("--limit", "3", "--mode", "keyword")["run"]["dataset"] == "synthetic"
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_every_switch_has_its_row(tmp_path: Path) -> None:
     rows = found["modes"]
     assert list(rows)[-1] == "default"
     assert {
-        "words alone",
+        "keyword search alone",
         "vectors alone",
         "all switches off",
         "rerank off",

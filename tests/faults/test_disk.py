@@ -53,7 +53,7 @@ def test_a_full_disk_refuses_and_loses_nothing(small_disk: Path) -> None:
         assert {row.id for row in opened.memories.list(limit=1000).data} == kept
         ballast.unlink()
         kept.add(opened.memories.add("room again").memory.id)
-        assert opened.memories.search("room again", mode="words").results[0].memory.content == "room again"
+        assert opened.memories.search("room again", mode="keyword").results[0].memory.content == "room again"
     finally:
         opened.close()
     with memoranda.open(data, embedder=QUICK) as again:

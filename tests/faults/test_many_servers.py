@@ -78,10 +78,10 @@ def test_what_one_server_is_told_the_other_finds_at_once(pair: tuple[Any, Any]) 
         writer, reader = (a, b) if n % 2 else (b, a)
         word = f"word{n}x"
         id_ = writer.client.add(f"the {word} is new").memory.id
-        assert found(reader, word, "words") == [id_]
+        assert found(reader, word, "keyword") == [id_]
         assert found(reader, word, "dense") == [id_]
         writer.client.update(id_, content=f"the other{word} is newer")
-        assert found(reader, word, "words") == []
+        assert found(reader, word, "keyword") == []
         assert found(reader, f"other{word}") == [id_]
         if n % 3 == 0:
             reader.client.delete(id_)
@@ -109,7 +109,7 @@ def test_a_search_during_many_writes_of_the_other_misses_none(pair: tuple[Any, A
             while time.monotonic() < until:
                 for word, id_ in acknowledged[-3:]:
                     server = random.choice(pair)
-                    mode = random.choice(["words", "dense"])
+                    mode = random.choice(["keyword", "dense"])
                     # deep, because a small hash embedder gives many of the texts the very same vector
                     answer = server.client.search(f"again {word}", mode=mode, limit=1000)
                     assert id_ in [hit.memory.id for hit in answer.results], (word, mode)
@@ -220,7 +220,7 @@ def test_what_is_written_while_another_opens_is_in_both_its_indexes(
         a.memories.add("written before")
         monkeypatch.setattr(index_sync.Derived, "_open_side", opening)
         with memoranda.open(":memory:", **settings) as b:
-            for mode in ("words", "dense"):
+            for mode in ("keyword", "dense"):
                 answer = b.memories.search("written in between", mode=mode)
                 assert len(answer.results) == 2, mode
 
@@ -241,13 +241,13 @@ def test_a_server_killed_between_rows_and_index(
             told = [json.loads(line) for line in writer.log.read_text().split("\n")[:-1] if line[0] == "{"]
             assert told
             for line in told[-5:]:
-                assert found(server, line["content"].split()[0], "words") == [line["id"]]
+                assert found(server, line["content"].split()[0], "keyword") == [line["id"]]
                 near = server.client.search(line["content"], mode="dense", limit=500).results
                 assert line["id"] in [hit.memory.id for hit in near]
         with cluster.connect(postgres_url) as raw:
             rows = raw.execute("SELECT id, content FROM memories").fetchall()
         for id_, content in random.sample(rows, min(10, len(rows))):
-            assert found(server, content.split()[0], "words") == [id_]
+            assert found(server, content.split()[0], "keyword") == [id_]
         assert same_everywhere(server) == len(rows)
 
 

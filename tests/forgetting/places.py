@@ -15,7 +15,7 @@ from typing import Any
 from memoranda.app.blocking import BlockingMemoranda
 from memoranda.app.memoranda import Memoranda
 from memoranda.memory_stores.values import NewStore, NewStoreMemory, StoreMemoryChange
-from memoranda.sessions.closing import SUMMARIZE_JOB
+from memoranda.sessions.boundaries import SUMMARIZE_JOB
 from memoranda.types import Subject
 from support import live_files
 from support.waiting import until
@@ -238,7 +238,7 @@ class Planted:
         admin = self.rc.memories
         said = [line.decode() for line in admin.export(scopes=["all"])]
         said += [str(one) for one in admin.list(scopes=["all"], limit=1_000, include_archived=True).data]
-        said += [hit.memory.content for hit in admin.search(WORD, scopes=["all"], mode="words").results]
+        said += [hit.memory.content for hit in admin.search(WORD, scopes=["all"], mode="keyword").results]
         for session in self.rc.sessions.list(limit=100).data:
             said += [str(session), str(self.rc.sessions.messages(session.id, limit=100).data)]
         said += [str(self.rc.knowledge.files.list().data), str(self.rc.knowledge.stores.list().data)]

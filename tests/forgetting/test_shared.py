@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from memoranda.app.blocking import BlockingMemoranda
-from memoranda.sessions import following
-from memoranda.sessions.closing import SUMMARIZE_JOB
+from memoranda.sessions import reactions
+from memoranda.sessions.boundaries import SUMMARIZE_JOB
 from memoranda.sessions.values import Session
 from memoranda.types import Subject
 from support.waiting import until
@@ -88,7 +88,7 @@ def test_a_summary_with_a_forgotten_id_is_made_again(
     home: Any, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     """The ids of users and channels stay, in the session and in the new summary; no later pass takes those."""
-    monkeypatch.setattr(following, "AFTERWARDS", 3_600_000_000)
+    monkeypatch.setattr(reactions, "AFTERWARDS", 3_600_000_000)
     with home.open() as rc:
         said = [{"content": text, "user_id": user} for user, text in TALK]
         rc.observe(said, session_id="s", channel_id="garden")

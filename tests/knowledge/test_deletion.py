@@ -99,7 +99,7 @@ def full(lone: Any) -> tuple[Any, str, str]:
     assert {"files", "memories", "store_files"} <= holding(lone, SECRET)
     if hasattr(lone.core.blobs, "root"):
         assert in_files(lone, SECRET) == [file]
-    assert lone.search(store, SECRET, mode="words").data
+    assert lone.search(store, SECRET, mode="keyword").data
     return lone, store, file
 
 
@@ -107,7 +107,7 @@ def test_a_deleted_file(full: tuple[Any, str, str]) -> None:
     shelf, store, file = full
     shelf.admin.files.delete(file)
     gone(shelf, file)
-    assert shelf.search(store, SECRET, mode="words").data == []
+    assert shelf.search(store, SECRET, mode="keyword").data == []
     assert [hit.text for hit in shelf.search(store, "kite").data] == ["the kite is nobody's secret"]
 
 
@@ -213,7 +213,7 @@ def test_a_file_that_came_in_parts(lone: Any, parts: int) -> None:
     assert len(list(lone.core.blobs.stored(-10.0))) == 1
     store = lone.admin.stores.create(file_ids=[file]).id
     lone.settle()
-    assert lone.search(store, SECRET, mode="words").data
+    assert lone.search(store, SECRET, mode="keyword").data
     lone.admin.files.delete(file)
     gone(lone, file, *ids)
 
@@ -281,7 +281,7 @@ def test_what_is_on_its_way_out_is_not_found(full: tuple[Any, str, str], way: st
     shelf.core.jobs.kinds["knowledge.remove"] = replace(removal, handler=later)
     shelf.admin.stores.detach(store, file) if way == "detach" else shelf.admin.files.delete(file)
     assert shelf.core.store.words.count(shelf.tenant) > 20
-    for mode in ("words", "dense", "hybrid"):
+    for mode in ("keyword", "dense", "hybrid"):
         found = shelf.search(store, SECRET, f"{SECRET} reeds", mode=mode, limit=50, neighbours=2).data
         assert {hit.text for hit in found} <= {"the kite is nobody's secret"}
     shelf.core.jobs.kinds["knowledge.remove"] = removal

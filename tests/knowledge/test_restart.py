@@ -24,7 +24,7 @@ def text_of(number: int) -> str:
 def answers(shelf: Any, store: str) -> list[Any]:
     """What some searches find, to the last bit."""
     found = []
-    for mode in ("dense", "words", "hybrid"):
+    for mode in ("dense", "keyword", "hybrid"):
         for query in ASKED:
             hits = shelf.search(store, query, mode=mode, limit=30, neighbours=1, explain=True).data
             found.append(

@@ -280,7 +280,7 @@ def test_cancelling_ends_what_is_not_done(lone: Any, fragile: Any) -> None:
 
 def test_a_detached_file_can_come_back(shelf: Any) -> None:
     made = shelf.store(BIRDS[0], BIRDS[1])
-    first = shelf.search(made.id, "heron", mode="words").data[0]
+    first = shelf.search(made.id, "heron", mode="keyword").data[0]
     shelf.admin.stores.detach(made.id, first.file_id)
     assert [hit.file_id for hit in shelf.search(made.id, "heron").data] != [first.file_id]
     with pytest.raises(NotFound):
@@ -289,7 +289,7 @@ def test_a_detached_file_can_come_back(shelf: Any) -> None:
         shelf.admin.stores.detach(made.id, first.file_id)
     shelf.admin.stores.attach(made.id, [NewStoreFile(file_id=first.file_id)])
     shelf.settle()
-    back = shelf.search(made.id, "heron", mode="words").data[0]
+    back = shelf.search(made.id, "heron", mode="keyword").data[0]
     assert (back.file_id, back.text) == (first.file_id, first.text)
     assert shelf.admin.stores.get(made.id).file_counts.completed == 2
 
@@ -378,7 +378,7 @@ def test_a_filter_finds_by_the_new_value_at_once(shelf: Any) -> None:
     assert {(hit.file_id, hit.attributes["year"]) for hit in found} == {(file, 2030)}
     assert len(found) == shelf.admin.stores.file(made, file).chunk_count > 5
     assert shelf.search(made, "heron", filters={"draft": True}).data == []
-    for mode in ("words", "dense"):
+    for mode in ("keyword", "dense"):
         assert shelf.search(made, "heron", filters={"year": 2030}, mode=mode).data
 
 
@@ -503,8 +503,8 @@ def test_a_header_is_searched_and_not_shown(lone: Any) -> None:
     assert "Birds" not in best.text
     assert best.similarity > lone.search(plain, asked, merge=False).data[0].similarity
     count = lone.admin.stores.files(above).data[0].chunk_count
-    assert len(lone.search(plain, "birds", mode="words", limit=50, merge=False).data) < count
-    assert len(lone.search(above, "birds", mode="words", limit=50, merge=False).data) == count
+    assert len(lone.search(plain, "birds", mode="keyword", limit=50, merge=False).data) < count
+    assert len(lone.search(above, "birds", mode="keyword", limit=50, merge=False).data) == count
 
 
 @pytest.mark.parametrize("chunking", STRATEGIES[:3], ids=["fixed", "recursive", "semantic"])
@@ -520,7 +520,7 @@ def test_passages_know_the_columns_of_the_table_they_go_on_with(lone: Any, chunk
         assert hit.columns == "Item | Price | Place"
         assert hit.readable.startswith("Item | Price | Place\n")
         assert hit.readable.count("Price") == 1
-    assert len(lone.search(made, "price", mode="words", limit=50, merge=False).data) == len(found)
+    assert len(lone.search(made, "price", mode="keyword", limit=50, merge=False).data) == len(found)
     wide = lone.search(made, "Part 41", limit=1, neighbours=1).data[0]
     assert wide.columns == "Item | Price | Place"
     assert wide.text == text[wide.start : wide.end]
@@ -657,7 +657,7 @@ def test_no_threshold_and_zero_are_no_floor(wide: tuple[Any, str]) -> None:
         with pytest.raises(InvalidInput, match="threshold"):
             shelf.search(store, "heron", threshold=wrong)
     with pytest.raises(InvalidInput, match="threshold"):
-        shelf.search(store, "heron", threshold=0.5, mode="words")
+        shelf.search(store, "heron", threshold=0.5, mode="keyword")
 
 
 def test_a_passage_counts_with_its_best_query(wide: tuple[Any, str]) -> None:
@@ -853,7 +853,7 @@ def test_without_the_model_words_answer_and_say_so(lone: Any, fragile: Any) -> N
     check_scores(found.data)
     with pytest.raises(EmbedderUnavailable):
         lone.search(made, "wren in the marsh", mode="dense")
-    assert lone.search(made, "wren", mode="words").degraded == []
+    assert lone.search(made, "wren", mode="keyword").degraded == []
     fragile.away = False
     assert lone.search(made, "wren in the hedge").degraded == []
 
@@ -866,7 +866,7 @@ def test_memories_never_see_chunks(shelf: Any) -> None:
     made = shelf.store(*BIRDS, BIRDS[0]).id
     chunk = shelf.search(made, "heron").data[0].chunk_id
     for scopes in (None, ["all"], ["global"], [f"channel:{made}"]):
-        for mode in ("hybrid", "dense", "words"):
+        for mode in ("hybrid", "dense", "keyword"):
             assert memories.search("heron kite wren", scopes=scopes, mode=mode, limit=50).results == []
         assert memories.list(scopes=scopes).data == []
         assert memories.count(scopes=scopes) == 0
@@ -903,7 +903,7 @@ def test_stores_never_see_memories(shelf: Any) -> None:
     memories.add("the heron of a memory", channel_id=made)
     memories.add("the heron of a document", kind="document", channel_id=made, source=f"{made}/{seq}")
     memories.add("the heron of nowhere")
-    for mode in ("hybrid", "dense", "words"):
+    for mode in ("hybrid", "dense", "keyword"):
         found = shelf.search(made, "the heron kite", limit=50, mode=mode, neighbours=3, section=True).data
         assert [hit.text for hit in found] == [BIRDS[1]]
     assert shelf.admin.stores.get(made).usage_bytes == len(BIRDS[1]) + 4 * 64

@@ -25,7 +25,7 @@ def test_items_are_seen_by_their_kind_alone(memories: Any) -> None:
     def found(**fields: Any) -> list[str]:
         return [hit.memory.id for hit in memories.search("kettle", **fields).results]
 
-    assert found() == found(mode="dense") == found(mode="words") == ["note"]
+    assert found() == found(mode="dense") == found(mode="keyword") == ["note"]
     assert found(kinds=["item"]) == ["item"]
     assert sorted(found(kinds=["item", "note"])) == ["item", "note"]
     assert [memory.id for memory in memories.list().data] == ["note"]

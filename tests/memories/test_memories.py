@@ -94,7 +94,7 @@ def test_update_changes_what_is_named_and_nothing_else(memories: BlockingMemorie
     assert after.updated_at > before.updated_at
     assert after.created_at == before.created_at
     assert [hit.memory.id for hit in memories.search("coffee five").results] == [before.id]
-    found = memories.search("tea four", mode="words")
+    found = memories.search("tea four", mode="keyword")
     assert found.results == []
 
 
@@ -375,7 +375,7 @@ VERBS: list[tuple[str, Callable[[BlockingMemories], Any]]] = [
     ("threshold", lambda m: m.search("x", threshold=1.5)),
     ("threshold", lambda m: m.search("x", threshold=-0.1)),
     ("threshold", lambda m: m.search("x", threshold=float("nan"))),
-    ("threshold", lambda m: m.search("x", threshold=0.5, mode="words")),
+    ("threshold", lambda m: m.search("x", threshold=0.5, mode="keyword")),
     ("mode", lambda m: m.search("x", mode="fuzzy")),
     ("weights.lexical", lambda m: m.search("x", weights={"lexical": 1.0})),
     ("weights.dense", lambda m: m.search("x", weights={"dense": -1.0})),
@@ -489,12 +489,12 @@ def test_a_question_may_hold_a_nul_that_no_memory_holds(crowded: BlockingMemoran
         if key == "kind" and op in ("gt", "lt"):
             continue
         assert memories.count(filters=condition) == found
-        for mode in ("words", "dense"):
+        for mode in ("keyword", "dense"):
             assert (
                 len(memories.search("the only one", filters=condition, mode=mode, threshold=0.0).results)
                 == found
             )
-    assert memories.search("nothing\x00 here", mode="words").results == []
+    assert memories.search("nothing\x00 here", mode="keyword").results == []
     assert memories.count(tags=["\x00"]) == memories.count(scopes=["session:\x00"]) == 0
     assert memories.forget(["\x00"]).memories == 0
 

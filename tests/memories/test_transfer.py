@@ -316,7 +316,7 @@ def test_an_import_into_another_scope_of_the_same_home_is_a_copy(memories: Block
     again = memories.import_from(lines, scope="channel:x")
     assert (again.created, again.present, again.conflicts) == (0, 3, [])
     assert memories.count(scopes=["session:s"]) == 3
-    assert memories.search("dated", mode="words", scopes=["channel:x"]).total_count == 2
+    assert memories.search("dated", mode="keyword", scopes=["channel:x"]).total_count == 2
 
 
 def test_a_scope_without_an_id_is_every_one(home: Any) -> None:

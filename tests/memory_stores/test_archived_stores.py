@@ -51,8 +51,8 @@ def test_a_path_that_is_taken_meanwhile_is_not_restored(
     kinds = {kind for kind, _ in reasons(report)}
     assert kinds == {"memory in a store", "version of a memory in a store", "memory"}
     assert "has the path of another memory that is here" in reasons(report)[0][1]
-    assert rc.memories.search("zebra", mode="words").results == []
-    assert rc.memories.search("lion", mode="words").results[0].memory.id == other.id
+    assert rc.memories.search("zebra", mode="keyword").results == []
+    assert rc.memories.search("lion", mode="keyword").results[0].memory.id == other.id
     assert reasons(rc.archives.import_from(archive, include_forgotten=True)) == reasons(report)
     until(lambda: not rc.memories.stats()["jobs"].get("queued"), "no job to be queued")
     assert notes.get(other.id).content == "the lion"
@@ -66,7 +66,7 @@ def test_a_memory_that_was_deleted_meanwhile_stays_deleted(
     notes.delete(note.id)
     report = rc.archives.import_from(archive)
     assert reasons(report) == [("memory", "belongs to what is not restored")]
-    assert rc.memories.search("zebra", mode="words").results == []
+    assert rc.memories.search("zebra", mode="keyword").results == []
     versions = rc.memory_stores.versions(notes.inner.store_id).list().data
     assert [version.operation for version in versions] == ["deleted", "created"]
     put(notes, "/a", "the zebra")
@@ -118,4 +118,4 @@ def test_a_damaged_path_is_not_restored(
             "memory in a store", "path: must be / and 1 to 20 segments, such as /notes/todo.md",
         )  # fmt: skip
         assert other.memory_stores.memories(notes.inner.store_id).list().data == []
-        assert note.id not in [hit.memory.id for hit in other.memories.search("text", mode="words").results]
+        assert note.id not in [hit.memory.id for hit in other.memories.search("text", mode="keyword").results]

@@ -174,7 +174,7 @@ def test_a_search_finds_the_latest_text_by_content_and_path(
     assert rc.memories.search("kettles").results[0].memory.id == note.id
     notes.update(note.id, StoreMemoryChange(content="They are silent.", path="/pots.md"))
     assert rc.memories.get(note.id).content == "/pots.md\n\nThey are silent."
-    assert rc.memories.search("whistle", mode="words").results == []
+    assert rc.memories.search("whistle", mode="keyword").results == []
     assert rc.memories.search("silent pots", source="memory_store").results[0].memory.id == note.id
 
 

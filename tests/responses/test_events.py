@@ -25,7 +25,7 @@ from memoranda.providers.chat.base import (
     TokenUsage,
     ToolCallDelta,
 )
-from memoranda.responses.events import Telling, folded, item_id, response_of_item
+from memoranda.responses.events import EventEmitter, folded, item_id, response_of_item
 from memoranda.responses.loop import Brief, Loop
 from memoranda.responses.offers import offers
 from memoranda.responses.plan import tools_of
@@ -111,7 +111,7 @@ async def hear(core: Any, turns: list[list[Piece]]) -> tuple[list[dict[str, Any]
     async def nowhere(_: Run) -> None:
         return
 
-    run.begin(lambda run: Loop(brief, run.telling, [Speaking(turns)]).run(), nowhere)
+    run.begin(lambda run: Loop(brief, run.emitter, [Speaking(turns)]).run(), nowhere)
     kept: list[tuple[dict[str, Any], bytes]] = []
     async for batch in run:
         kept += [(event, msgspec.json.encode(event)) for event in batch]
@@ -317,7 +317,7 @@ def test_results_are_shown_where_they_are_asked_for() -> None:
         "_told": "x",
     }
     for include, shown in ((["file_search_call.results"], [{"text": "found"}]), ([], None)):
-        seen = Telling(
+        seen = EventEmitter(
             Response(id="resp_1", created_at=1, status="in_progress", model="m"),
             lambda event: None,
             0,

@@ -663,7 +663,7 @@ def test_only_those_of_a_job_are_in_the_background(shelf: Shelf) -> None:
     held, model = shelf.history(EAGER, {"text": "notes", "repeat": True})
     answer(shelf, held, Past(tokens=10_000, settings=EAGER), newest)
     assert [(ask.background, ask.seconds) for ask in model.asked] == [(True, MAKING_SECONDS)]
-    shelf.rc.portal.call(shelf.core.ledger.set_limits(shelf.tenant, {"background_tokens_per_day": 1}))
+    shelf.rc.portal.call(shelf.core.costs.set_limits(shelf.tenant, {"background_tokens_per_day": 1}))
     for n in range(6):
         newest = shelf.response(f"s{n}", f"s{n - 1}" if n else None)
     big = Past(tokens=10_000, settings=EAGER)
@@ -674,8 +674,8 @@ def test_only_those_of_a_job_are_in_the_background(shelf: Shelf) -> None:
     assert "background_tokens_per_day" in error
     assert shelf.load(held, previous_response_id=newest, settings=ON).summary is not None
     assert [ask.background for ask in model.asked] == [True, False]
-    ledger = shelf.core.ledger
-    spent = shelf.rc.portal.call(ledger.spent(shelf.tenant, ledger.today(), ledger.today()))
+    costs = shelf.core.costs
+    spent = shelf.rc.portal.call(costs.spent(shelf.tenant, costs.today(), costs.today()))
     assert {row.purpose: row.model_calls for row in spent} == {"summaries": 1, "summaries.background": 1}
 
 

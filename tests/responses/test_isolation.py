@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from memoranda.app.blocking import BlockingMemoranda
 from memoranda.config.sections import Responses, Summarization
 from memoranda.errors import Forbidden, InvalidInput, NotFound
-from memoranda.responses.events import Telling
+from memoranda.responses.events import EventEmitter
 from memoranda.responses.history import ContextTooLong, Past
 from memoranda.responses.mcp_declaration import origin
 from memoranda.responses.tools.mcp import ORIGIN, Servers
@@ -513,7 +513,7 @@ def test_a_list_of_tools_is_of_one_server(world: World) -> None:
     ):
         held = Servers([declared], Responses(tool_timeout=2.0), open_to_all=True)
         response = Response(id="resp_1", created_at=0, status="in_progress", model="m")
-        world.rc.portal.call(held.list(Telling(response, lambda event: None), [made]))
+        world.rc.portal.call(held.list(EventEmitter(response, lambda event: None), [made]))
         assert bool(held.tools) == offered
         assert bool(response.output) != offered
 

@@ -102,7 +102,7 @@ async def make(
     brief = {"ask": Ask(messages=[], model=None), "items": [], "max_tool_calls": 32, **brief}
     held = Brief(around=list, offers=offers(declared, tools), turn=turn, **brief)
     run = Run(Response(id="resp_1", created_at=1, status="in_progress", model="m"))
-    loop = Loop(held, run.telling, [model, *models])
+    loop = Loop(held, run.emitter, [model, *models])
 
     async def nowhere(_: Run) -> None:
         return

@@ -16,7 +16,7 @@ FIND = {"type": "function", "name": "find", "parameters": {"type": "object"}}
 
 def words(desk: Any, query: str) -> list[str]:
     memories = desk.rc.as_subject(Subject(tenant_id=desk.tenant)).memories
-    hits = memories.search(query, mode="words", scopes=["all"], kinds=["message"]).results
+    hits = memories.search(query, mode="keyword", scopes=["all"], kinds=["message"]).results
     return [hit.memory.content for hit in hits]
 
 
@@ -161,7 +161,7 @@ def test_quotes_are_in_the_log_and_never_found(home: Any) -> None:
         made = r.responses.create("Which colour is the kettle?")
         assert "green" in str(made.output)
         assert [one.role for one in r.sessions.messages(made.id).data] == ["user", "assistant"]
-        found = r.memories.search("kettle", mode="words", scopes=["all"]).results
+        found = r.memories.search("kettle", mode="keyword", scopes=["all"]).results
         assert sorted(hit.memory.content for hit in found) == [
             "The kettle is green and stands by the stove.",
             "Which colour is the kettle?",

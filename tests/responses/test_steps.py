@@ -8,15 +8,15 @@ from memoranda.responses.steps import (
     AskAgain,
     CallTools,
     Finish,
-    Known,
     ModelTurn,
     Step,
     ToolCall,
+    ToolNames,
     next_step,
     parsed,
 )
 
-KNOWN = Known(here=frozenset({"search"}), asking=frozenset({"3"}), client=frozenset({"find"}))
+KNOWN = ToolNames(here=frozenset({"search"}), asking=frozenset({"3"}), client=frozenset({"find"}))
 SEARCH, AGAIN = ToolCall("1", "search", "{}"), ToolCall("2", "search", "{}")
 PAY, FIND, NOBODY = ToolCall("3", "pay", "{}"), ToolCall("4", "find", "{}"), ToolCall("5", "fly", "{}")
 

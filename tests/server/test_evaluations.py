@@ -16,7 +16,7 @@ KEYS = [
 
 @pytest.mark.rows_in("sqlite")
 def test_a_bundled_set_compares_configurations(house: Any) -> None:
-    ways = [{"name": "A"}, {"name": "B", "mode": "words", "rerank": "off", "times": False}]
+    ways = [{"name": "A"}, {"name": "B", "mode": "keyword", "rerank": "off", "times": False}]
     answer = house.request(
         "POST", "/v1/evaluations", json={"set": "assistant", "configurations": ways, "limit": 5}
     )

@@ -146,7 +146,7 @@ def test_a_search_in_several_stores_is_one(lasting: Any, ids: dict[str, str]) ->
 def test_our_own_search_options(lasting: Any, ids: dict[str, str]) -> None:
     at = f"vector_stores/{ids['store_id']}/search"
     asked = {
-        "query": "green kettle", "diversity": 0.5, "expand": {"neighbours": 1, "section": True}, "mode": "words",
+        "query": "green kettle", "diversity": 0.5, "expand": {"neighbours": 1, "section": True}, "mode": "keyword",
         "explain": True, "hybrid_search": {"embedding_weight": 0, "text_weight": 1},
         "filter": {"type": "eq", "key": "mark", "value": "the kettle is green"},
     }  # fmt: skip

@@ -103,7 +103,7 @@ ELEMENTS: dict[str, Callable[[int], Any]] = {
     "questions": lambda number: {"query": text(number), "relevant": [f"memory-{number}"]},
     "relevant": lambda number: f"memory-{number}",
     "misleading": lambda number: f"memory-{number + 100}",
-    "configurations": lambda number: {"name": f"configuration {number}", "mode": "words"},
+    "configurations": lambda number: {"name": f"configuration {number}", "mode": "keyword"},
     "part_ids": lambda number: f"part-{number}",
     "file_ids": lambda number: f"file-{number}",
     "files": lambda number: {"file_id": f"file-{number}"},

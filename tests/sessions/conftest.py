@@ -86,7 +86,7 @@ class Chat:
 
     def found(self, query: str, **fields: Any) -> list[str]:
         """The texts that a search by words finds, best first."""
-        hits = self.memories.search(query, mode="words", scopes=["all"], **fields).results
+        hits = self.memories.search(query, mode="keyword", scopes=["all"], **fields).results
         return [hit.memory.content for hit in hits]
 
 

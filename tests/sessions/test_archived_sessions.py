@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memoranda.app.blocking import BlockingMemoranda
-from memoranda.sessions import keeping, summarizing
+from memoranda.sessions import summary_jobs, summary_memories
 from memoranda.store.rows import COLUMNS, Record, searched_text
 from memoranda.types import Subject
 from support.waiting import until
@@ -18,8 +18,8 @@ from support.waiting import until
 @pytest.fixture
 def orangery(chat: Any, monkeypatch: Any) -> Any:
     """A tenant with two summarized sessions of a week in the channel `orangery`, and their rollup."""
-    monkeypatch.setattr(keeping, "QUIET", 0)
-    monkeypatch.setattr(summarizing, "QUIET", 0)
+    monkeypatch.setattr(summary_memories, "QUIET", 0)
+    monkeypatch.setattr(summary_jobs, "QUIET", 0)
     for day in (0, 1):
         id = chat.talk(day, channel="orangery")
         chat.sessions.close(id)
@@ -59,7 +59,7 @@ def test_a_summary_is_found_by_its_header_after_a_restore(
     summaries = orangery.kept("session_summary", "rollup")
     assert len(summaries) == 3
     assert not any("orangery" in summary.content for summary in summaries)
-    hits = other.memories.search("orangery", mode="words", kinds=["session_summary", "rollup"]).results
+    hits = other.memories.search("orangery", mode="keyword", kinds=["session_summary", "rollup"]).results
     assert {hit.memory.id for hit in hits} == {summary.id for summary in summaries}
 
 
@@ -85,7 +85,7 @@ def test_in_another_scope_weeks_are_summarized_again(
     assert [tuple(row) for row in rows] == [("bob", 0, rollup.id)]
     other.sessions.delete(first.id)
     assert other.memories.list(kinds=["rollup"]).data == []
-    hits = other.memories.search("orangery", mode="words", kinds=["session_summary", "rollup"]).results
+    hits = other.memories.search("orangery", mode="keyword", kinds=["session_summary", "rollup"]).results
     assert [hit.memory.session_id for hit in hits] == [second.id]
 
 

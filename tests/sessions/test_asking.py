@@ -12,7 +12,7 @@ from memoranda.app.blocking import BlockingMemoranda
 from memoranda.errors import ModelUnavailable
 from memoranda.providers.chat.script import Play, script_of
 from memoranda.providers.chat.scripted import ScriptedModel
-from memoranda.sessions import summarizing
+from memoranda.sessions import summary_jobs
 from support.waiting import until
 
 pytestmark = pytest.mark.rows_in("sqlite")
@@ -65,7 +65,7 @@ def test_a_model_is_told_what_was_said_and_its_answer_is_kept(asked: Any, chat: 
 
 
 def test_a_model_that_is_away_costs_time_and_nothing_else(asked: Any, chat: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(summarizing, "AGAIN", 0.1)
+    monkeypatch.setattr(summary_jobs, "AGAIN", 0.1)
     asked.script({"status": 503}, {"text": ANSWER})
     id = chat.talk()
     chat.sessions.close(id)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memoranda.sessions.closing import MINUTE, clusters, due_at, gap_of
+from memoranda.sessions.boundaries import MINUTE, clusters, due_at, gap_of
 
 GAP = gap_of(30)
 times = st.lists(st.integers(0, 400), min_size=1, max_size=12)

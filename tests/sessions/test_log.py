@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memoranda.errors import Conflict, Forbidden, InvalidInput, NotFound
-from memoranda.sessions import log, merging
+from memoranda.sessions import log, merge
 from memoranda.store.job_kinds import JobKind, Postponed
 from support.waiting import until
 
@@ -34,7 +34,7 @@ def test_half_an_hour_of_silence_ends_a_session_and_a_minute_less_does_not(chat:
 
 def test_long_sessions_are_joined_in_steps(chat: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Until the last message has moved they are two sessions that together hold everything once."""
-    monkeypatch.setattr(merging, "MARKS", 3)
+    monkeypatch.setattr(merge, "MARKS", 3)
     monkeypatch.setattr(log, "ROWS", 3)
     early, late = ([f"{name} message number {i}" for i in range(8)] for name in ("early", "late"))
     chat.say(*early, speaker="Ana")
@@ -64,7 +64,7 @@ def test_long_sessions_are_joined_in_steps(chat: Any, monkeypatch: pytest.Monkey
     with pytest.raises(NotFound):
         chat.sessions.get(second.id)
     jobs = chat.rc.portal.call(chat.core.jobs.list(chat.tenant))
-    assert [job.kind for job in jobs if job.kind == merging.JOIN_JOB] == [merging.JOIN_JOB]
+    assert [job.kind for job in jobs if job.kind == merge.JOIN_JOB] == [merge.JOIN_JOB]
 
 
 @pytest.mark.parametrize("later", [1, 8])
@@ -72,7 +72,7 @@ def test_a_session_of_a_user_without_messages_is_the_next_ones(
     chat: Any, monkeypatch: pytest.MonkeyPatch, later: int
 ) -> None:
     """Also if a job joins it with a session of another user."""
-    monkeypatch.setattr(merging, "MARKS", 3)
+    monkeypatch.setattr(merge, "MARKS", 3)
     monkeypatch.setattr(log, "ROWS", 3)
     (gone,) = chat.say("ana said this", user_id="ana")
     chat.say("nobody said that", at=1)
@@ -112,7 +112,7 @@ def apart(chat: Any) -> list[str]:
 
 
 def test_a_session_is_deleted_once_it_is_whole(chat: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merging, "MARKS", 3)
+    monkeypatch.setattr(merge, "MARKS", 3)
     monkeypatch.setattr(log, "ROWS", 3)
     chat.say("something early")
     first = chat.sessions.list().data[0].id
@@ -122,7 +122,7 @@ def test_a_session_is_deleted_once_it_is_whole(chat: Any, monkeypatch: pytest.Mo
 
 
 def test_a_session_is_forgotten_once_it_is_whole(chat: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merging, "MARKS", 3)
+    monkeypatch.setattr(merge, "MARKS", 3)
     monkeypatch.setattr(log, "ROWS", 3)
     chat.say("something early")
     first = chat.sessions.list().data[0].id
@@ -136,7 +136,7 @@ def test_deleting_a_session_leaves_what_cannot_join_it(chat: Any, monkeypatch: p
         raise RuntimeError("the job fails")
 
     monkeypatch.setattr(log, "ROWS", 3)
-    monkeypatch.setitem(chat.core.jobs.kinds, merging.JOIN_JOB, JobKind(fails))
+    monkeypatch.setitem(chat.core.jobs.kinds, merge.JOIN_JOB, JobKind(fails))
     late = apart(chat)
     [first, _] = chat.sessions.list(order="asc").data
     chat.sessions.delete(first.id)
@@ -152,9 +152,9 @@ def test_what_a_session_was_to_take_in_follows_it(chat: Any, monkeypatch: pytest
     monkeypatch.setattr(log, "ROWS", 3)
     sql = "SELECT count(*) FROM jobs WHERE tenant_id = ? AND kind = ? AND error = 'later'"
     with monkeypatch.context() as held:
-        held.setitem(chat.core.jobs.kinds, merging.JOIN_JOB, JobKind(waits))
+        held.setitem(chat.core.jobs.kinds, merge.JOIN_JOB, JobKind(waits))
         late = apart(chat)
-        until(lambda: chat.rows(sql, chat.tenant, merging.JOIN_JOB)[0][0], "a job that waits")
+        until(lambda: chat.rows(sql, chat.tenant, merge.JOIN_JOB)[0][0], "a job that waits")
     chat.say("something earlier", at=-50)
     chat.say("what was said before", at=-25)
     whole = [
@@ -168,7 +168,7 @@ def test_words_are_found_on_return_and_vectors_follow(chat: Any) -> None:
     chat.say("the kettle is green", speaker="Ana")
     assert chat.found("kettle") == ["the kettle is green"]
     assert chat.found("Ana") == ["the kettle is green"]
-    hit = chat.memories.search("kettle", mode="words", scopes=["channel:c"]).results[0].memory
+    hit = chat.memories.search("kettle", mode="keyword", scopes=["channel:c"]).results[0].memory
     assert (hit.kind, hit.role, hit.metadata["speaker"], hit.source) == ("message", "user", "Ana", "message")
 
 

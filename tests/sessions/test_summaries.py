@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from memoranda.sessions import keeping, summarizing
-from memoranda.sessions.closing import SUMMARIZE_JOB
+from memoranda.sessions import summary_jobs, summary_memories
+from memoranda.sessions.boundaries import SUMMARIZE_JOB
 from memoranda.sessions.digests import Turn, digest_of
-from memoranda.sessions.rolling import Rolling
+from memoranda.sessions.rollups import Rollups
 from memoranda.sessions.summarizer import parsed
 from memoranda.storage.sql.sqlite import SqliteTransaction
 from memoranda.store.jobs import Jobs
@@ -66,7 +66,7 @@ def test_an_answer_of_any_shape_is_understood(answer: str, summary: str, decisio
 
 
 @pytest.mark.rows_in("sqlite", "postgresql")
-@pytest.mark.parametrize(("of", "step"), [(Rolling, "work"), (Jobs, "_end")])
+@pytest.mark.parametrize(("of", "step"), [(Rollups, "work"), (Jobs, "_end")])
 def test_a_session_that_is_closed_when_a_job_is_about_to_end_is_summarized(
     chat: Any, monkeypatch: pytest.MonkeyPatch, of: type, step: str
 ) -> None:
@@ -75,7 +75,7 @@ def test_a_session_that_is_closed_when_a_job_is_about_to_end_is_summarized(
     goes_on = getattr(of, step)
 
     async def held(self: Any, *args: Any) -> Any:
-        if not reached.is_set() and (of is Rolling or args[0].kind == SUMMARIZE_JOB):
+        if not reached.is_set() and (of is Rollups or args[0].kind == SUMMARIZE_JOB):
             reached.set()
             await asyncio.to_thread(going_on.wait)
         return await goes_on(self, *args)
@@ -153,7 +153,7 @@ def test_a_summary_of_what_is_gone_goes_and_is_made_again(chat: Any) -> None:
 @pytest.mark.rows_in("sqlite", "postgresql")
 def test_a_summary_is_made_again_however_long_the_commit_took(chat: Any, monkeypatch: Any) -> None:
     """The clock looks once the change is committed, not while it is written."""
-    for module in (keeping, summarizing):
+    for module in (summary_memories, summary_jobs):
         monkeypatch.setattr(module, "QUIET", 0)
     id = chat.talk()
     chat.sessions.close(id)
@@ -206,8 +206,8 @@ def test_a_week_is_rolled_up_and_follows_its_sessions(chat: Any, monkeypatch: An
     def rolled_up() -> list[int]:
         return [rollup.metadata["sessions"] for rollup in chat.kept("rollup")]
 
-    monkeypatch.setattr(keeping, "QUIET", 0)
-    monkeypatch.setattr(summarizing, "QUIET", 0)
+    monkeypatch.setattr(summary_memories, "QUIET", 0)
+    monkeypatch.setattr(summary_jobs, "QUIET", 0)
     days = [chat.talk(day) for day in (0, 1, 7)]
     for id in days:
         chat.sessions.close(id)
@@ -219,10 +219,10 @@ def test_a_week_is_rolled_up_and_follows_its_sessions(chat: Any, monkeypatch: An
     later = chat.talk(2)
     chat.sessions.close(later)
     until(rolled_up, "a roll-up of 3 sessions", accept=lambda sessions: sessions == [3])
-    monkeypatch.setattr(keeping, "QUIET", 3_600_000_000)
+    monkeypatch.setattr(summary_memories, "QUIET", 3_600_000_000)
     chat.sessions.delete(later)
     assert chat.kept("rollup") == [], "it names what is gone"
-    monkeypatch.setattr(keeping, "QUIET", 0)
+    monkeypatch.setattr(summary_memories, "QUIET", 0)
     again = chat.talk(3)
     chat.sessions.close(again)
     until(rolled_up, "another roll-up of 3 sessions", accept=lambda sessions: sessions == [3])
@@ -235,8 +235,8 @@ def test_a_week_is_rolled_up_and_follows_its_sessions(chat: Any, monkeypatch: An
 @pytest.mark.rows_in("sqlite", "postgresql")
 def test_a_rollup_goes_with_a_session_that_another_user_joined(chat: Any, monkeypatch: Any) -> None:
     """By then the session is of another week of the channel: the one of all users."""
-    monkeypatch.setattr(keeping, "QUIET", 0)
-    monkeypatch.setattr(summarizing, "QUIET", 0)
+    monkeypatch.setattr(summary_memories, "QUIET", 0)
+    monkeypatch.setattr(summary_jobs, "QUIET", 0)
     for day in (0, 1):
         chat.say("The orchid arrived in the hall.", "We agreed to move it.", at=day * 1440, user_id="ana")
     first, second = chat.sessions.list(order="asc").data
@@ -245,7 +245,7 @@ def test_a_rollup_goes_with_a_session_that_another_user_joined(chat: Any, monkey
         chat.summarized(session.id)
     (rollup,) = until(lambda: chat.kept("rollup"), "a roll-up")
     assert rollup.source_refs == [first.id, second.id]
-    monkeypatch.setattr(keeping, "QUIET", 3_600_000_000)
+    monkeypatch.setattr(summary_memories, "QUIET", 3_600_000_000)
     chat.say("Let me help you with that on Saturday.", at=2, user_id="bo")
     assert (chat.sessions.get(first.id).status, chat.kept("rollup")) == ("open", [rollup])
 
@@ -282,14 +282,14 @@ def test_the_clock_closes_what_is_quiet_in_whatever_process(home: Any) -> None:
 def test_a_summary_is_there_with_its_memory_or_not_at_all(home: Any, monkeypatch: Any) -> None:
     """What ends between the two leaves neither; the next start makes both, once."""
     quick = {"gap_minutes": 0.003, "min_messages": 2}
-    whole, tried = summarizing.Summarizing._write_results, []
+    whole, tried = summary_jobs.SummaryJobs._write_results, []
 
     def interrupted(self: Any, w: Any, made: Any) -> dict[str, int]:
         tried.append(whole(self, w, made))
         raise RuntimeError("the end")
 
     with home.open(sessions=quick) as r:
-        monkeypatch.setattr(summarizing.Summarizing, "_write_results", interrupted)
+        monkeypatch.setattr(summary_jobs.SummaryJobs, "_write_results", interrupted)
         r.observe(["said before the end", "and the last of it"], channel_id="c")
         until(lambda: tried, "an attempt")
         held = r.sessions.list().data[0]
@@ -303,5 +303,5 @@ def test_a_summary_is_there_with_its_memory_or_not_at_all(home: Any, monkeypatch
         until(lambda: r.sessions.get(held.id).status == "summarized", "a summary")
         (memory,) = r.memories.list(kinds=["session_summary"]).data
         assert memory.id == r.sessions.get(held.id).summary_id
-        hits = r.memories.search(memory.content, mode="words", kinds=["session_summary"]).results
+        hits = r.memories.search(memory.content, mode="keyword", kinds=["session_summary"]).results
         assert [hit.memory.id for hit in hits] == [memory.id]

@@ -13,7 +13,7 @@ import pytest
 from memoranda.app.blocking import BlockingMemoranda
 from memoranda.errors import Forbidden, InvalidInput
 from memoranda.facts.extraction import Extraction
-from memoranda.sessions.summarizing import Summarizing
+from memoranda.sessions.summary_jobs import SummaryJobs
 from memoranda.types import Subject
 from support.waiting import until
 
@@ -97,7 +97,7 @@ def test_who_may_switch(chat: Any) -> None:
 
 def test_switching_summaries_off_holds_for_a_queued_job(chat: Any, monkeypatch: Any) -> None:
     """A session is closed and its job is about to look; then the channel is switched off."""
-    real = Summarizing._wanted
+    real = SummaryJobs._wanted
 
     def off_first(self: Any, tenant: str, rows: Any) -> Any:
         if tenant == chat.tenant:
@@ -107,7 +107,7 @@ def test_switching_summaries_off_holds_for_a_queued_job(chat: Any, monkeypatch: 
             write.result()
         return real(self, tenant, rows)
 
-    monkeypatch.setattr(Summarizing, "_wanted", off_first)
+    monkeypatch.setattr(SummaryJobs, "_wanted", off_first)
     id_ = chat.talk()
     chat.sessions.close(id_)
     until(

@@ -182,5 +182,5 @@ def test_indexes_have_no_row_that_an_older_database_lacks(tmp_path: Path) -> Non
         )  # with revisions that the indexes have seen
         stats = product.memories.stats()
         assert [stats[key] for key in ("memories", "indexed_vectors", "indexed_words")] == [15, 15, 15]
-        found = product.memories.search("basalt cedar", mode="words", limit=20).results
+        found = product.memories.search("basalt cedar", mode="keyword", limit=20).results
         assert {hit.memory.content.split()[0] for hit in found} == {"cedar"}

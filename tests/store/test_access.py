@@ -62,7 +62,7 @@ def test_a_scope_finds_the_rows_that_carry_its_id(placed: BlockingMemories, plac
 
 def test_global_never_leaks(placed: BlockingMemories) -> None:
     assert contents(placed.list(scopes=["global"]).data) == ["apple nowhere"]
-    for mode in ("dense", "words", "hybrid"):
+    for mode in ("dense", "keyword", "hybrid"):
         found = placed.search("apple session user", scopes=["global"], limit=100, mode=mode)
         assert [hit.memory.content for hit in found.results] == ["apple nowhere"]
 
@@ -205,7 +205,7 @@ def test_one_sees_ones_own_rows_and_nobodys(
     ann = shared.as_subject(Subject(user_id="ann", role=role)).memories
     assert {row.id for row in ann.list(scopes=scopes).data} == seen
     assert ann.count(scopes=scopes) == len(seen)
-    for mode in ("dense", "words", "hybrid"):
+    for mode in ("dense", "keyword", "hybrid"):
         assert {hit.memory.id for hit in ann.search("plum", scopes=scopes, mode=mode).results} == seen
     assert len(list(ann.export(scopes=scopes))) == 1 + len(seen)
     assert {pair.first for pair in ann.near_duplicates(scopes=scopes).data} <= seen
@@ -325,7 +325,7 @@ def look(memories: BlockingMemories) -> Any:
     rows = memories.list(limit=100, order="asc", include_archived=True).data
     found = [
         sorted(hit.memory.content for hit in memories.search("red stone", mode=mode, limit=100).results)
-        for mode in ("dense", "words")
+        for mode in ("dense", "keyword")
     ]
     return [(row.content, row.session_id, row.access_count) for row in rows], found, memories.count()
 
@@ -498,7 +498,7 @@ def test_every_way_of_asking_finds_the_rows_of_the_model(
         assert set(contents(memories.list(limit=100, **question).data)) == wanted
         assert set(contents(memories.list(limit=100, order="asc", **question).data)) == wanted
         assert memories.count(**question) == len(wanted)
-        for mode in ("dense", "words", "hybrid"):
+        for mode in ("dense", "keyword", "hybrid"):
             found = memories.search("pear", mode=mode, limit=100, **question)
             assert {hit.memory.content for hit in found.results} == wanted, mode
             assert found.total_count == len(wanted)

@@ -70,7 +70,7 @@ def test_what_a_process_with_its_own_index_writes_reaches_the_index_that_is_kept
                 "basalt two",
             }
             until(lambda: kept.inner.core.store.index.count("default") == 2, "two vectors")
-            until(lambda: kept.memories.search("basalt", mode="words").results, "a keyword result")
+            until(lambda: kept.memories.search("basalt", mode="keyword").results, "a keyword result")
             own.memories.delete(late)
             until(lambda: kept.inner.core.store.index.count("default") == 1, "one vector")
             assert kept.memories.search("amber").degraded == []

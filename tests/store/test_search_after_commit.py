@@ -42,7 +42,7 @@ def test_a_search_has_what_a_reader_of_the_rows_has(rc: BlockingMemoranda) -> No
         added = threads.submit(rc.memories.add, "quartz lantern")
         assert came.wait(30)
         assert [memory.content for memory in rc.memories.list().data] == ["quartz lantern"]
-        found = threads.submit(rc.memories.search, "quartz", mode="words")
+        found = threads.submit(rc.memories.search, "quartz", mode="keyword")
         wait([found], timeout=0.5)
         take.set()
         assert [hit.memory.content for hit in found.result(30).results] == ["quartz lantern"]
@@ -56,7 +56,7 @@ def test_a_search_does_not_wait_for_the_changes_of_another_tenant(rc: BlockingMe
     with ThreadPoolExecutor(1) as threads, delayed(rc) as (came, take):
         added = threads.submit(other.add, "quartz lantern")
         assert came.wait(30)
-        assert len(rc.memories.search("quartz", mode="words").results) == 1
+        assert len(rc.memories.search("quartz", mode="keyword").results) == 1
         take.set()
         assert added.result(30).created
 
@@ -71,10 +71,10 @@ def test_a_search_does_not_wait_for_ever_for_an_index_that_does_not_answer(
     with ThreadPoolExecutor(2) as threads, delayed(rc) as (came, take):
         added = threads.submit(rc.memories.add, "quartz kettle")
         assert came.wait(30)
-        found = threads.submit(rc.memories.search, "quartz", mode="words").result(30)
+        found = threads.submit(rc.memories.search, "quartz", mode="keyword").result(30)
         assert [hit.memory.content for hit in found.results] == ["quartz lantern"]
         assert "words" in found.degraded
         take.set()
         assert added.result(30).created
-    found = rc.memories.search("quartz", mode="words")
+    found = rc.memories.search("quartz", mode="keyword")
     assert (len(found.results), found.degraded) == (2, [])

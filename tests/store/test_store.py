@@ -70,7 +70,7 @@ def answers(memories: BlockingMemories) -> dict[str, list[SearchResult]]:
     """What a handful of searches say, by mode."""
     return {
         mode: [memories.search(f"{word} lagoon", limit=30, mode=mode) for word in WORDS[:4]]
-        for mode in ("dense", "words", "hybrid")
+        for mode in ("dense", "keyword", "hybrid")
     }
 
 
@@ -88,7 +88,7 @@ def same(
             assert mine.degraded == other.degraded == []
             if mode == "dense" or not words_anew:
                 assert mine.results == other.results
-            elif mode == "words":
+            elif mode == "keyword":
                 scores = [hit.score for hit in mine.results]
                 assert scores == pytest.approx([hit.score for hit in other.results], abs=0.1)
 
@@ -390,8 +390,8 @@ def test_an_outage_blocks_no_write_and_shows_in_the_search(
     assert (again.created, again.embedded) == (False, False)
     assert memories.search("heron canal").degraded == ["embedding"]
     assert len(memories.search("heron").results) == 2
-    assert memories.search("heron", mode="words").degraded == []
-    with pytest.raises(EmbedderUnavailable, match="words"):
+    assert memories.search("heron", mode="keyword").degraded == []
+    with pytest.raises(EmbedderUnavailable, match="keyword search"):
         memories.search("a question nobody asked before", mode="dense")
     fragile.away = False
     settled(rc)
@@ -513,7 +513,7 @@ def test_another_model_never_answers_for_the_configured_one(home: Any) -> None:
     with home.open(embedder={"url": "hash:128"}) as opened:
         during = answers(opened.memories)
         for mode, results in during.items():
-            assert all(result.degraded == (["embedding"] if mode != "words" else []) for result in results)
+            assert all(result.degraded == (["embedding"] if mode != "keyword" else []) for result in results)
             for result, before in zip(results, first[mode], strict=True):
                 assert [(hit.memory.id, hit.score) for hit in result.results] == [
                     (hit.memory.id, hit.score) for hit in before.results
@@ -672,7 +672,7 @@ def test_an_index_that_fails_is_repaired(
     agree(rc)
     assert memories.search("write missed").degraded == []
     if verb != "remove":
-        for mode in ("dense", "words"):
+        for mode in ("dense", "keyword"):
             found = memories.search("the write that the index missed", mode=mode, limit=1)
             assert found.results[0].memory.content == "the write that the index missed"
 
@@ -716,7 +716,7 @@ def test_an_index_left_behind_is_whole_after_a_restart(home: Any, monkeypatch: p
         opened.memories.add_many([f"later {n}" for n in range(5)])
     with home.open() as opened:
         agree(opened)
-        for mode in ("dense", "words"):
+        for mode in ("dense", "keyword"):
             assert (
                 opened.memories.search("missed by both", mode=mode).results[0].memory.content
                 == "missed by both"
@@ -742,7 +742,7 @@ def test_words_are_put_once_when_their_vectors_come_later(
     assert not store.pending_rows("default", store.space, 1)
     assert len(seen) == len(set(seen)) == 70
     agree(rc)
-    found = memories.search("heron of pond 33", mode="words", kinds=["message"]).results
+    found = memories.search("heron of pond 33", mode="keyword", kinds=["message"]).results
     assert found[0].memory.content == "The heron of pond 33 is grey."
 
 
@@ -885,7 +885,7 @@ def test_what_is_forgotten_is_in_no_file(tmp_path: Path, others: int, restart: b
         assert (receipt.memories, receipt.vectors) == (20, 20)
         assert holding(tmp_path, *needles) == set()
         agree(opened)
-        found = opened.memories.search(f"{SECRET} story", mode="words")
+        found = opened.memories.search(f"{SECRET} story", mode="keyword")
         assert found.results == []
         assert opened.memories.count() == others
         opened.close()
@@ -1025,16 +1025,16 @@ def test_a_caller_that_goes_away_leaves_whole_writes(rc: BlockingMemoranda) -> N
 def test_a_search_sees_the_writes_finished_before_it(memories: BlockingMemories) -> None:
     for n in range(60):
         id_ = memories.add(f"unique{n} word").memory.id
-        for mode in ("words", "dense"):
+        for mode in ("keyword", "dense"):
             found: SearchResult = memories.search(f"unique{n}", mode=mode, limit=100)
             assert id_ in [hit.memory.id for hit in found.results]
         if n % 3 == 0:
             memories.update(id_, content=f"changed{n} word")
-            assert memories.search(f"changed{n}", mode="words").results[0].memory.id == id_
-            assert memories.search(f"unique{n}", mode="words").results == []
+            assert memories.search(f"changed{n}", mode="keyword").results[0].memory.id == id_
+            assert memories.search(f"unique{n}", mode="keyword").results == []
         if n % 3 == 1:
             memories.delete(id_)
-            assert memories.search(f"unique{n}", mode="words").results == []
+            assert memories.search(f"unique{n}", mode="keyword").results == []
 
 
 def test_concurrent_updates_of_one_row_end_in_one_of_them(

@@ -12,7 +12,7 @@ from memoranda.app.blocking import BlockingMemoranda
 from memoranda.clock import now_micros
 from memoranda.store.changes import Applied, Put
 from memoranda.store.rows import EMPTY, Draft, Record
-from memoranda.store.transaction import Gone, Writing
+from memoranda.store.transaction import RemovedMemory, Writing
 from memoranda.store.validation import Bounds, draft
 from memoranda.text.stored import compact_json
 from memoranda.types import NewMemory, Subject
@@ -29,7 +29,7 @@ def drafts(*texts: str, **fields: Any) -> list[Draft]:
 
 
 def found(r: BlockingMemoranda, word: str, **fields: Any) -> list[str]:
-    hits = r.memories.search(word, mode="words", scopes=["all"], **fields)
+    hits = r.memories.search(word, mode="keyword", scopes=["all"], **fields)
     return [hit.memory.content for hit in hits.results]
 
 
@@ -78,16 +78,16 @@ def test_what_is_put_and_marked_at_once_is_in_the_indexes_once(home: Any) -> Non
         r.inner.core.store.transact("default", work).result()
         assert found(r, "lamp") == ["a lamp by the window"]
         assert found(r, "lamp", tags=["warm"]) == ["a lamp by the window"]
-        inside = r.memories.search("lamp", mode="words", scopes=["session:evening"])
+        inside = r.memories.search("lamp", mode="keyword", scopes=["session:evening"])
         assert len(inside.results) == 1
         assert r.memories.count() == 1
 
 
 def test_what_was_made_of_a_memory_goes_with_it(home: Any) -> None:
     with home.empty() as r:
-        told: list[Sequence[Gone]] = []
+        told: list[Sequence[RemovedMemory]] = []
 
-        def cascade(w: Writing, gone: Sequence[Gone]) -> tuple[int, int]:
+        def cascade(w: Writing, gone: Sequence[RemovedMemory]) -> tuple[int, int]:
             told.append(gone)
             ids = compact_json([one.id for one in gone])
             return w.remove(seq for (seq,) in w.c.all("made_of", [w.tenant, ids]))

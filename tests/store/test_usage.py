@@ -24,7 +24,7 @@ from memoranda.providers.chat.scripted_app import ScriptedApp
 from memoranda.providers.embeddings.base import Embedded, Embedder, Span, Task
 from memoranda.providers.embeddings.hash import HashEmbedder
 from memoranda.server.errors import error_response
-from memoranda.store.usage import DAY, Cost, Ledger, Spent
+from memoranda.store.usage import DAY, Cost, CostTracker, Spent
 from memoranda.types import Subject
 from support.chat_server import playing
 from support.waiting import until
@@ -132,7 +132,7 @@ def test_an_answer_that_timed_out_is_charged(shop: Shop) -> None:
     pieces: list[Piece] = []
 
     async def ask() -> None:
-        model = core.ledger.paid(core.model, who.tenant_id, "facts", background=True)
+        model = core.costs.paid(core.model, who.tenant_id, "facts", background=True)
         async for piece in model.answer(Ask(messages=messages, seconds=0.5)):
             pieces.append(piece)
 
@@ -157,7 +157,7 @@ def test_a_background_answer_that_breaks_off_is_charged(shop: Shop, turn: dict[s
     messages = [{"role": "user", "content": "y" * 400}]
 
     async def ask() -> list[Piece]:
-        model = core.ledger.paid(core.model, who.tenant_id, "facts", background=True)
+        model = core.costs.paid(core.model, who.tenant_id, "facts", background=True)
         return [piece async for piece in model.answer(Ask(messages=messages))]
 
     with pytest.raises(ModelError):
@@ -276,12 +276,12 @@ def test_a_day_ends_at_midnight_and_a_restart_forgets_nothing(home: Any) -> None
         core, call = rc.inner.core, rc.portal.call
         clock = [20_000 * DAY + DAY - 1]
 
-        async def opened() -> Ledger:
-            return Ledger(core.store.db, core.threads, Spending(model_calls_per_day=2), lambda: clock[0])
+        async def opened() -> CostTracker:
+            return CostTracker(core.store.db, core.threads, Spending(model_calls_per_day=2), lambda: clock[0])
 
-        async def one(ledger: Ledger) -> None:
-            await ledger.check("acme")
-            ledger.note("acme", "facts", Cost(operations=1, model_calls=1))
+        async def one(costs: CostTracker) -> None:
+            await costs.check("acme")
+            costs.note("acme", "facts", Cost(operations=1, model_calls=1))
 
         first = call(opened())
         call(one(first))

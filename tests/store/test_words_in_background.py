@@ -116,7 +116,7 @@ def is_whole(opened: BlockingMemoranda, count: int) -> None:
 
 
 def ids(opened: BlockingMemoranda, query: str) -> list[str]:
-    return [hit.memory.id for hit in opened.memories.search(query, mode="words", limit=5).results]
+    return [hit.memory.id for hit in opened.memories.search(query, mode="keyword", limit=5).results]
 
 
 def lost(folder: Path) -> None:
@@ -157,7 +157,7 @@ def test_opening_does_not_wait_for_words(
         is_whole(opened, ROWS)
         assert ids(opened, own(5)) == ["m5"]
     with memoranda.open(folder, embedder=QUICK) as again:
-        assert again.memories.search(own(5), mode="words").degraded == []
+        assert again.memories.search(own(5), mode="keyword").degraded == []
 
 
 def test_the_other_local_index_is_filled_in_the_background_too(

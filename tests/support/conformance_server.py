@@ -20,8 +20,8 @@ from starlette.routing import Route
 
 from memoranda.app.memoranda import Memoranda
 from memoranda.config import load
+from memoranda.mcp.endpoint import PATH
 from memoranda.mcp.http import Endpoint
-from memoranda.mcp.place import PATH
 from memoranda.server.app import create_app
 from memoranda.server.mcp import Mcp
 from memoranda.server.serve import listening, url_of

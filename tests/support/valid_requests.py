@@ -34,7 +34,7 @@ def valid_requests(ids: dict[str, str]) -> dict[str, dict[str, Any]]:
             }
         },
         "POST /v1/evaluations": {
-            "json": {"set": "assistant", "configurations": [{"mode": "words"}], "limit": 2}
+            "json": {"set": "assistant", "configurations": [{"mode": "keyword"}], "limit": 2}
         },
         "POST /v1/backfills": {"json": {"what": "summaries"}},
         "POST /v1/embeddings": {"json": {"model": "hash-64", "input": "a"}},

@@ -388,7 +388,7 @@ def test_evaluations_are_the_same_both_ways(client: Client, local: Any) -> None:
             EvaluationQuestion(query="green kettle", relevant=["k"]),
             {"query": "car", "relevant": ["c"]},
         ]
-        return product.evaluate(questions, [{"name": "A"}, SearchConfiguration(mode="words")], limit=2)
+        return product.evaluate(questions, [{"name": "A"}, SearchConfiguration(mode="keyword")], limit=2)
 
     over_http = evaluated(client, client)
     assert over_http == evaluated(local, local.memories)

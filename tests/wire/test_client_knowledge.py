@@ -95,10 +95,10 @@ def story(knowledge: Any, folder: Path) -> list[Any]:
     said += [knowledge.stores.set_attributes(store.id, raw.id, {"n": 2.0}).attributes]
     for query in (
         PassageQuery(queries=["meter", "kettle"], filters={"type": "eq", "key": "n", "value": 2}),
-        PassageQuery(queries=["old"], mode="words", neighbours=1, weights={"dense": 0.5, "words": 0.5}),
+        PassageQuery(queries=["old"], mode="keyword", neighbours=1, weights={"dense": 0.5, "words": 0.5}),
     ):
         said.append(knowledge.stores.search([store.id], query))
-    said.append(knowledge.stores.search(store.id, "green", limit=1, mode="words"))
+    said.append(knowledge.stores.search(store.id, "green", limit=1, mode="keyword"))
     more = knowledge.stores.upload(
         store.id, b"a third text", "c.txt", attributes={"n": 3.0, "t": "true"}, chunking=Chunking(size=100)
     )

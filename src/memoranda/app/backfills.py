@@ -14,7 +14,7 @@ from memoranda.document_qa.asking import UploadAsk
 from memoranda.errors import InvalidInput
 from memoranda.memories.memories import Memories
 from memoranda.sessions.records import SessionRow
-from memoranda.sessions.summarizing import Summarizing
+from memoranda.sessions.summary_jobs import SummaryJobs
 from memoranda.sessions.switches import summarized
 from memoranda.storage.sql.base import Connection
 from memoranda.store.access import must_be_admin
@@ -127,7 +127,7 @@ class Summaries:
 
     def __init__(self, core: Core) -> None:
         self.core = core
-        self._summarizing = Summarizing(core)
+        self._summarizing = SummaryJobs(core)
 
     async def work(self, run: Run) -> dict[str, Any]:
         """Summarize closed sessions without a summary of this version; return the counts of created, failed and skipped

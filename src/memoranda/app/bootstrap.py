@@ -43,7 +43,7 @@ from memoranda.store.retrieval.reranking import How
 from memoranda.store.retrieval.scoring import PRESETS, load
 from memoranda.store.retrieval.search import Recall, Settings
 from memoranda.store.store import Store
-from memoranda.store.usage import Ledger
+from memoranda.store.usage import CostTracker
 from memoranda.store.validation import Bounds
 from memoranda.text.hashing import digest
 from memoranda.text.splitting import Chunking
@@ -271,11 +271,11 @@ def _core(
     )
 
     model = open_model(config.model, lambda: core.embedder)
-    ledger = Ledger(store.db, threads, config.spending)
+    costs = CostTracker(store.db, threads, config.spending)
     core = Core(
         store=store,
         embedder=embedder,
-        ingest=Ingest(store, embedder, threads, bounds, ledger),
+        ingest=Ingest(store, embedder, threads, bounds, costs),
         recall=Recall(store, embedder.calibration, _settings(config, embedder)),
         jobs=jobs,
         threads=threads,
@@ -290,7 +290,7 @@ def _core(
         fallback=None
         if model.quotes_only or not config.model.fallback
         else open_model(Model(), lambda: core.embedder),
-        ledger=ledger,
+        costs=costs,
         quotas=config.quotas,
         chunking=Chunking(
             strategy=config.knowledge.chunking,

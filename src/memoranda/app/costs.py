@@ -54,11 +54,11 @@ class Costs:
             Forbidden: the subject is no admin, or asks about another tenant and is not the operator.
         """
         named = tenant_for(self.subject, tenant, "usage")
-        last = until or self._core.ledger.today()
+        last = until or self._core.costs.today()
         first = since or date.fromordinal(max(1, last.toordinal() - DAYS + 1))
         if not 0 <= (last - first).days < MOST_DAYS:
             raise InvalidInput("since", f"must be a day before `until`, {MOST_DAYS} days at most")
-        data = await self._core.ledger.spent(named, first, last)
+        data = await self._core.costs.spent(named, first, last)
         prices = self._core.config.prices
         for one in data:
             one.cost = prices.cost(one.tokens_in, one.tokens_out, one.tokens_embedded)
@@ -68,7 +68,7 @@ class Costs:
             since=first,
             until=last,
             data=data,
-            limits=await self._core.ledger.limits(named),
+            limits=await self._core.costs.limits(named),
             currency=prices.currency,
             cost=prices.cost(0, 0) if not costs else round(sum(costs), 6),
         )
@@ -76,7 +76,7 @@ class Costs:
     async def limits(self, tenant: str | None = None) -> TenantSpending:
         """Return the daily limits of a tenant. Errors as `usage`."""
         named = tenant_for(self.subject, tenant, "usage")
-        return _of(named, await self._core.ledger.limits(named))
+        return _of(named, await self._core.costs.limits(named))
 
     async def set_limits(self, changes: dict[str, int | None], tenant: str | None = None) -> TenantSpending:
         """Set the named limits of a tenant; None restores the configured default. Jobs that waited for a limit resume.
@@ -89,7 +89,7 @@ class Costs:
         if self.subject.tenant_id != OPERATOR_TENANT:
             raise Forbidden(f"spending: only an admin of tenant {OPERATOR_TENANT!r} sets limits")
         check_changes(changes, LIMITS, "limit of spending")
-        spending = await self._core.ledger.set_limits(named, changes)
+        spending = await self._core.costs.set_limits(named, changes)
         self._core.jobs.wake_all()
         return _of(named, spending)
 

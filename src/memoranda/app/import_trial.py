@@ -12,7 +12,7 @@ from memoranda.app.history_import import Add, Observe, new_ends
 from memoranda.app.history_report import Stored
 from memoranda.clock import micros
 from memoranda.errors import Conflict, MemorandaError
-from memoranda.facts.keeping import learn
+from memoranda.facts.insertion import learn
 from memoranda.facts.writing import plans_of
 from memoranda.memories.memories import Memories
 from memoranda.sessions.sessions import Sessions

@@ -29,21 +29,21 @@ COMPARE_SECONDS = 600.0
 
 def feature(core: Core) -> Feature:
     """Declare the jobs of maintenance, and what enqueues them; needs the running event loop."""
-    upkeep = Upkeep(core, asyncio.get_running_loop())
+    maintenance = Maintenance(core, asyncio.get_running_loop())
     return Feature(
         jobs={
-            EMBED_JOB: JobKind(upkeep.embed, maintenance=True),
-            COMPACT_JOB: JobKind(upkeep.compact, maintenance=True),
-            REPAIR_JOB: JobKind(upkeep.repair, maintenance=True),
+            EMBED_JOB: JobKind(maintenance.embed, maintenance=True),
+            COMPACT_JOB: JobKind(maintenance.compact, maintenance=True),
+            REPAIR_JOB: JobKind(maintenance.repair, maintenance=True),
         },
-        on_pending=upkeep.schedule_from_writer,
-        on_behind=upkeep.behind,
-        start=upkeep.start,
-        stop=upkeep.stop,
+        on_pending=maintenance.schedule_from_writer,
+        on_behind=maintenance.behind,
+        start=maintenance.start,
+        stop=maintenance.stop,
     )
 
 
-class Upkeep:
+class Maintenance:
     """Handlers of maintenance jobs, and the signals that enqueue them."""
 
     def __init__(self, core: Core, loop: asyncio.AbstractEventLoop) -> None:

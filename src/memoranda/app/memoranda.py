@@ -121,7 +121,7 @@ class Memoranda(Workspace):
         for feature in reversed(self._features):
             await feature.close()
         await self.core.readers.close()
-        await self.core.ledger.close()
+        await self.core.costs.close()
         try:
             # A read of a cancelled coroutine may still run: it must end before its connection is closed.
             await asyncio.to_thread(self.core.threads.close)

@@ -6,10 +6,11 @@ from typing import Annotated
 
 import typer
 
+from memoranda.arguments import MemoryFields
 from memoranda.cli.invocation import Invocation, common_options
 from memoranda.cli.options import moment, pairs, text_of
 from memoranda.cli.output import say
-from memoranda.types import Kind, MemoryFields
+from memoranda.types import Kind
 
 
 @common_options(creates_folder=True)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from memoranda.arguments import SelectionFields
 from memoranda.cli.derived import add_commands
 from memoranda.cli.groups import group
 from memoranda.cli.invocation import Invocation, common_options, selection_options
@@ -15,7 +16,7 @@ from memoranda.cli.output import beginning, memory_line, plain, rows, say
 from memoranda.facts.history import FactVersion, Undone
 from memoranda.facts.maintenance import Swept
 from memoranda.facts.operations import OPERATIONS
-from memoranda.types import Memory, SelectionFields
+from memoranda.types import Memory
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The fact.")]
 

@@ -7,10 +7,11 @@ from typing import Annotated, cast
 import msgspec
 import typer
 
+from memoranda.arguments import ForgetFields, SelectionFields
 from memoranda.cli.invocation import Invocation, common_options, selection_options
 from memoranda.cli.output import emit, memory_line, rows, say
 from memoranda.errors import InvalidInput
-from memoranda.types import ForgetFields, ForgetPreview, Receipt, SelectionFields
+from memoranda.types import ForgetPreview, Receipt
 
 
 @common_options()

@@ -17,7 +17,7 @@ from memoranda.cli.mcp_bridge import Bridge
 from memoranda.cli.mcp_folder import Folder
 from memoranda.config.sections import Config
 from memoranda.errors import InvalidInput
-from memoranda.mcp.place import Place
+from memoranda.mcp.endpoint import EndpointQuery
 from memoranda.validation import convert
 
 READ = 1 << 16
@@ -50,7 +50,7 @@ def mcp(
     else:
         _check_url(url)
     options: dict[str, Any] = {"user": user, "agent": agent, "tools": tools}
-    place = convert({name: value for name, value in options.items() if value is not None}, Place)
+    place = convert({name: value for name, value in options.items() if value is not None}, EndpointQuery)
     asyncio.run(run(config, place, key, url))
 
 
@@ -63,7 +63,7 @@ def _check_url(url: str) -> None:
         raise InvalidInput("--url", f"{url!r} is no URL of a server, such as http://127.0.0.1:8377")
 
 
-async def run(config: Config, place: Place, key: str | None, url: str | None) -> None:
+async def run(config: Config, place: EndpointQuery, key: str | None, url: str | None) -> None:
     """Serve one client at standard input and output until it leaves.
 
     Raises:

@@ -11,7 +11,7 @@ import httpx
 import msgspec
 
 from memoranda.errors import MemorandaError
-from memoranda.mcp.place import PATH, Place
+from memoranda.mcp.endpoint import PATH, EndpointQuery
 
 PATIENCE = 60.0
 """Seconds within which the folder has a server again after one has ended."""
@@ -38,7 +38,7 @@ class Bridge:
     def __init__(
         self,
         address: Callable[[str | None], Awaitable[str]],
-        place: Place,
+        place: EndpointQuery,
         key: str | None,
         say: Callable[[bytes], None],
     ) -> None:

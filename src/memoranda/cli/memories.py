@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from memoranda.arguments import ChangeFields, SelectionFields
 from memoranda.cli.derived import add_commands
 from memoranda.cli.groups import group
 from memoranda.cli.invocation import Invocation, common_options, selection_options
@@ -16,7 +17,7 @@ from memoranda.cli.progress import bar
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.memories.operations import OPERATIONS
 from memoranda.memories.overviews import FacetValue, NearDuplicate
-from memoranda.types import ChangeFields, Kind, Memory, SelectionFields
+from memoranda.types import Kind, Memory
 
 if TYPE_CHECKING:
     from memoranda.app.blocking.features import BlockingMemories

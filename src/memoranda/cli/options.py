@@ -12,9 +12,10 @@ from typing import Annotated, Any, Literal, cast
 import msgspec
 import typer
 
+from memoranda.arguments import SelectionFields
 from memoranda.clock import end_of, moment_of
 from memoranda.errors import InvalidInput
-from memoranda.types import KINDS, Kind, SelectionFields
+from memoranda.types import KINDS, Kind
 
 PLACES = ("session", "channel", "agent", "user")
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
+from memoranda.arguments import SearchFields
 from memoranda.cli.invocation import Invocation, common_options
 from memoranda.cli.options import (
     AnyScope,
@@ -24,9 +25,7 @@ from memoranda.cli.options import (
 from memoranda.cli.output import emit, hit_lines, say, say_degraded, say_evidence
 from memoranda.cli.passages import search_stores
 from memoranda.knowledge.values import PassageQuery
-from memoranda.types import SearchFields, SearchResult
-
-Mode = Literal["hybrid", "dense", "words"]
+from memoranda.types import SearchMode, SearchResult
 
 
 @common_options()
@@ -61,7 +60,7 @@ def search(
         str | None, typer.Option(metavar="MOMENT", help="As it was at this moment, in ISO 8601.")
     ] = None,
     archived: Archived = False,
-    mode: Annotated[Mode, typer.Option(help="Meaning, words, or both.")] = "hybrid",
+    mode: Annotated[SearchMode, typer.Option(help="Vector search, keyword search, or both.")] = "hybrid",
     explain: Annotated[bool, typer.Option("--explain", help="Show every part of each score.")] = False,
 ) -> None:
     """Find the best memories for a text, by meaning and by words."""

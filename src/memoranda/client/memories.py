@@ -11,6 +11,7 @@ import numpy as np
 from typing_extensions import Unpack
 
 from memoranda import errors
+from memoranda.arguments import SelectionFields
 from memoranda.client.remote import Remote
 from memoranda.client.wire import query_of
 from memoranda.memories.export_files import read_lines, replacing
@@ -18,7 +19,7 @@ from memoranda.memories.memories import Memories
 from memoranda.memories.operations import AT
 from memoranda.memories.transfer import Imported
 from memoranda.providers.embeddings.base import Embedded, Task
-from memoranda.types import Job, SelectionFields
+from memoranda.types import Job
 
 PART = 4 << 20
 """Bytes of an import sent in one request."""

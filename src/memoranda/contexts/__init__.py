@@ -10,7 +10,7 @@ from memoranda.contexts.values import (
     ContextPiece,
     ContextQuery,
     LeftOut,
-    Said,
+    RecentMessage,
 )
 
 __all__ = [
@@ -23,5 +23,5 @@ __all__ = [
     "ContextQuery",
     "Contexts",
     "LeftOut",
-    "Said",
+    "RecentMessage",
 ]

@@ -11,7 +11,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from memoranda.contexts.telling import SUMMARIES, since, window
+from memoranda.contexts.result_text import SUMMARIES, since, window
 from memoranda.contexts.values import LeftOut, PartName
 from memoranda.memories.duplicates import contradict
 from memoranda.store.retrieval.evidence import unrelated

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from memoranda.contexts import telling
+from memoranda.contexts import result_text
 from memoranda.contexts.assembly import (
     FOUND,
     PARTS,
@@ -23,7 +23,7 @@ from memoranda.contexts.assembly import (
     summed,
 )
 from memoranda.contexts.choosing import Chosen, covered, left, plain
-from memoranda.contexts.finding import Found
+from memoranda.contexts.finding import ContextResults
 from memoranda.contexts.neighbours import Window
 from memoranda.contexts.values import (
     ChatMessage,
@@ -33,7 +33,7 @@ from memoranda.contexts.values import (
     ContextPiece,
     ContextQuery,
     LeftOut,
-    Said,
+    RecentMessage,
 )
 from memoranda.store.retrieval.evidence import LOOKED_AT, RELATED, Evidence, Result, evidence
 from memoranda.store.rows import memory_speaker
@@ -71,7 +71,7 @@ class Entry(msgspec.Struct):
     kind: str
     citation: Citation | None = None
     explanation: Explanation | None = None
-    said: Said | None = None
+    said: RecentMessage | None = None
     found: list[Chosen] = msgspec.field(default_factory=list)
 
 
@@ -93,7 +93,11 @@ class Draft(msgspec.Struct):
 
 
 def composed(
-    asked: ContextQuery, results: Found, count: Count, snippet: int, role: Literal["user", "system"] = "user"
+    asked: ContextQuery,
+    results: ContextResults,
+    count: Count,
+    snippet: int,
+    role: Literal["user", "system"] = "user",
 ) -> tuple[Context, list[str]]:
     """Return the context for a question from search results, at most `asked.budget` tokens as one text, and the ids of
     the memories in it. What is retrieved is quoted, and says so; a chat model gets it in a message with this `role`.
@@ -141,7 +145,12 @@ def _is_quoted(draft: Draft) -> bool:
 
 
 def _beside(
-    asked: ContextQuery, results: Found, base: Sequence[Entry], reserved: int, count: Count, snippet: int
+    asked: ContextQuery,
+    results: ContextResults,
+    base: Sequence[Entry],
+    reserved: int,
+    count: Count,
+    snippet: int,
 ) -> Draft:
     """Return the pieces in the budget beside `reserved` tokens for sentences about what is retrieved; without anything
     retrieved where no piece of it fits there."""
@@ -154,7 +163,12 @@ def _beside(
 
 
 def _fitted(
-    asked: ContextQuery, results: Found, base: Sequence[Entry], reserved: int, count: Count, snippet: int
+    asked: ContextQuery,
+    results: ContextResults,
+    base: Sequence[Entry],
+    reserved: int,
+    count: Count,
+    snippet: int,
 ) -> Draft:
     """Return the pieces in the budget, less the `reserved` tokens."""
     budget = most = asked.budget - reserved
@@ -166,19 +180,19 @@ def _fitted(
     return draft
 
 
-def answered(question: str, said: Iterable[Said]) -> bool:
+def answered(question: str, said: Iterable[RecentMessage]) -> bool:
     """Return True if messages of users may answer a question."""
     texts = [Result(one.content, one.name, None) for one in said if one.role == "user"]
     return bool(texts) and evidence(question, texts[-LOOKED_AT:]).level != "none"
 
 
-def missing(question: str, entries: Iterable[Entry], said: Iterable[Said]) -> list[str]:
+def missing(question: str, entries: Iterable[Entry], said: Iterable[RecentMessage]) -> list[str]:
     """Return the words of a question that none of the retrieved pieces and messages have."""
     texts = [entry.piece.text for entry in entries if entry.piece.part in FOUND]
     return uncovered(question, [*texts, *(one.content for one in said)])
 
 
-def evidence_of(question: str, entries: Iterable[Entry], results: Found) -> Evidence:
+def evidence_of(question: str, entries: Iterable[Entry], results: ContextResults) -> Evidence:
     """Return the evidence of the memories and summaries among some pieces of these results, or of the chunks, whichever
     is greater."""
     shown = list(entries)
@@ -195,7 +209,7 @@ def _as_result(chunk: Piece) -> Result:
     return Result(chunk.text, None, similarity, relevance, written=True)
 
 
-def _remembered_evidence(question: str, found: Iterable[Chosen], results: Found) -> Evidence:
+def _remembered_evidence(question: str, found: Iterable[Chosen], results: ContextResults) -> Evidence:
     """Return the evidence of memories and summaries, and of those that they replace; standing instructions answer
     nothing."""
     memories = [candidate for candidate in found if not is_standing(candidate.memory)]
@@ -215,7 +229,7 @@ def _whole(texts: Sequence[str], assembled: Assembled, count: Count) -> int:
     return summed(texts, "\n\n", lambda text: known[text] if text in known else count(text))
 
 
-def _doubt(question: str, draft: Draft, said: Sequence[Said]) -> str:
+def _doubt(question: str, draft: Draft, said: Sequence[RecentMessage]) -> str:
     """Return the sentence on what was retrieved, which probably does not answer; empty if nothing was."""
     if FOUND.isdisjoint(draft.assembled.texts):
         return ""
@@ -240,7 +254,12 @@ def _texts(draft: Draft, doubt: str) -> list[str]:
 
 
 def _draft(
-    asked: ContextQuery, results: Found, base: Sequence[Entry], budget: int, count: Count, snippet: int
+    asked: ContextQuery,
+    results: ContextResults,
+    base: Sequence[Entry],
+    budget: int,
+    count: Count,
+    snippet: int,
 ) -> Draft:
     """Return the pieces in at most `budget` tokens; a memory that a chunk in the prompt covers is left out."""
     memories, gone = results.memories, list[LeftOut]()
@@ -300,7 +319,7 @@ def _given(asked: ContextQuery) -> tuple[list[Entry], list[LeftOut]]:
     return entries, gone
 
 
-def _documents(results: Found) -> list[Entry]:
+def _documents(results: ContextResults) -> list[Entry]:
     """Return the chunks as entries, those that nothing relates to the question last."""
     entries = []
     for at, passage in enumerate(results.passages):
@@ -308,18 +327,18 @@ def _documents(results: Found) -> list[Entry]:
         scores = {name: value for name, value in known.items() if value is not None}
         piece = Piece(
             part="documents",
-            text=telling.chunk_text(passage),
+            text=result_text.chunk_text(passage),
             id=passage.chunk_id,
             score=passage.score,
             scores=scores | {"rank": at + 1},
             weak=passage.relevance is not None and passage.relevance < RELATED,
         )
-        entries.append(Entry(piece, "chunk", telling.chunk_citation(passage), passage.explanation))
+        entries.append(Entry(piece, "chunk", result_text.chunk_citation(passage), passage.explanation))
     return sorted(entries, key=lambda entry: entry.piece.weak)
 
 
 def remembered_entries(
-    question: str, found: Found, memories: Sequence[Window], *, marks: bool, snippet: int
+    question: str, found: ContextResults, memories: Sequence[Window], *, marks: bool, snippet: int
 ) -> list[Entry]:
     """Return the memories and the summaries in the results as pieces, numbered in this order if they have marks. A long
     memory is shown where it has most words of the question. Standing instructions are no quotations: they go to the
@@ -330,17 +349,19 @@ def remembered_entries(
         best = window.found[0]
         part: Part = "system" if is_standing(best.memory) else "memories"
         mark = f"[{next(numbers)}]" if marks and part == "memories" else None
-        cited = telling.memory_citation(best.memory, mark, window.ids, found.user)
-        entries.append(_entry(part, best, telling.listed(window.texts(question), mark), cited, window.found))
+        cited = result_text.memory_citation(best.memory, mark, window.ids, found.user)
+        entries.append(
+            _entry(part, best, result_text.listed(window.texts(question), mark), cited, window.found)
+        )
     for session in found.sessions:
         mark = f"[{next(numbers)}]" if marks else None
-        text = telling.listed([telling.session_text(session.memory, snippet)], mark)
+        text = result_text.listed([result_text.session_text(session.memory, snippet)], mark)
         entries.append(
             _entry(
                 "sessions",
                 session,
                 text,
-                telling.session_citation(session.memory, mark, found.user),
+                result_text.session_citation(session.memory, mark, found.user),
                 [session],
             )
         )

@@ -17,7 +17,7 @@ from memoranda.contexts.assembly import once, semantic_query
 from memoranda.contexts.choosing import Chosen
 from memoranda.contexts.matters import note_ended, standing
 from memoranda.contexts.neighbours import Reach, Window, widened
-from memoranda.contexts.telling import SUMMARIES
+from memoranda.contexts.result_text import SUMMARIES
 from memoranda.contexts.values import ContextQuery, LeftOut
 from memoranda.errors import IndexUnavailable, InvalidInput
 from memoranda.knowledge.passages import distinct, search_limit
@@ -48,7 +48,7 @@ FIELDS = {
 """The names of fields of a search in stores here."""
 
 
-class Found(msgspec.Struct):
+class ContextResults(msgspec.Struct):
     """The results for a question: memories with their neighbouring messages, summaries, chunks, each best first.
     `irrelevant` is how many were left out as not relevant, `searched` how many memories and summaries there were to
     compare, None: many. `user` is for whom it is, if known."""
@@ -87,7 +87,7 @@ class Finding:
         self._core = core
         self.subject = subject
 
-    async def find(self, asked: ContextQuery, *, together: bool = False) -> Found:
+    async def find(self, asked: ContextQuery, *, together: bool = False) -> ContextResults:
         """Return the results for a question. With `together` one search finds memories and summaries, at most `limit`
         of both.
 
@@ -100,7 +100,7 @@ class Finding:
         query = semantic_query(asked.query, brief)[: self._core.max_query_chars]
         question = asked.query[: self._core.max_query_chars]
 
-        async def retrieve(questions: Questions) -> Found:
+        async def retrieve(questions: Questions) -> ContextResults:
             return await self._retrieve(questions, asked, question, together)
 
         # keyword search is for the question alone, vector search for it together with recent messages
@@ -108,7 +108,9 @@ class Finding:
         results.query = query
         return results
 
-    async def _retrieve(self, questions: Questions, asked: ContextQuery, query: str, together: bool) -> Found:
+    async def _retrieve(
+        self, questions: Questions, asked: ContextQuery, query: str, together: bool
+    ) -> ContextResults:
         """Return the results; if too few are left and there may be more, search again, deeper."""
         answers = await self._answers(questions, asked, query, together)
         results = await self._chosen(asked, query, answers, together)
@@ -122,8 +124,10 @@ class Finding:
                 results = await self._chosen(asked, query, answers, together)
         return results
 
-    async def _chosen(self, asked: ContextQuery, query: str, answers: _Answers, together: bool) -> Found:
-        results = Found(
+    async def _chosen(
+        self, asked: ContextQuery, query: str, answers: _Answers, together: bool
+    ) -> ContextResults:
+        results = ContextResults(
             query, passages=answers.passages, searched=answers.searched, degraded=answers.degraded
         )
         await self._core.threads.run(self._choose, asked, answers, together, results)
@@ -249,7 +253,9 @@ class Finding:
 
     # --- choosing ----------------------------------------------------------------------------------
 
-    def _choose(self, asked: ContextQuery, answers: _Answers, together: bool, results: Found) -> None:
+    def _choose(
+        self, asked: ContextQuery, answers: _Answers, together: bool, results: ContextResults
+    ) -> None:
         """Fill in the results that are chosen from the answers of the searches."""
         recent = {said.id for said in asked.recent or () if said.id}
         ids = {*asked.exclude, *recent}
@@ -326,7 +332,7 @@ class Finding:
         parts: Sequence[Sequence[Chosen]],
         vectors: matters.Vectors,
         searched: int | None,
-        results: Found,
+        results: ContextResults,
     ) -> set[str]:
         """Return the ids of the relevant candidates, and note the others in the results."""
         kept: set[str] = set()
@@ -409,7 +415,7 @@ async def with_questions(
 ) -> T:
     """Run searches that share the embeddings of their questions, once more if the model was replaced meanwhile; `below`
     is what the model reads after each question."""
-    questions = Questions(core.ledger, core.embedder, subject.tenant_id, below=below)
+    questions = Questions(core.costs, core.embedder, subject.tenant_id, below=below)
     try:
         return await work(questions)
     except ModelChanged:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from memoranda.clock import moment, now_micros
 from memoranda.contexts.choosing import Chosen, Ended, left
-from memoranda.contexts.telling import since
+from memoranda.contexts.result_text import since
 from memoranda.contexts.values import ContextQuery, LeftOut
 from memoranda.filters import all_of, matches
 from memoranda.providers.embeddings.base import Calibration, centred

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from memoranda.clock import moment
 from memoranda.contexts.choosing import Chosen
-from memoranda.contexts.telling import excerpt, memory_text, spoken
+from memoranda.contexts.result_text import excerpt, memory_text, spoken
 from memoranda.contexts.values import OriginClass
 from memoranda.sessions.records import sees, session_of
 from memoranda.storage.sql.base import Connection, Row

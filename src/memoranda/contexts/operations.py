@@ -8,15 +8,17 @@ import msgspec
 from msgspec import Meta
 
 from memoranda.contexts.contexts import Contexts
-from memoranda.contexts.values import CONVERSATION, ContextQuery, Said
+from memoranda.contexts.values import CONVERSATION, ContextQuery, RecentMessage
 from memoranda.store.operations import Operation, given
 from memoranda.store.selections import SCOPED, ScopeName, with_scope
 from memoranda.types import Question
 from memoranda.validation.constraints import BLANK, Constraint, NotBoth
 
-Asked = Annotated[Question, Meta(description="What is asked.", examples=["What must be kept away from her?"])]
+ContextQuestion = Annotated[
+    Question, Meta(description="What is asked.", examples=["What must be kept away from her?"])
+]
 Recent = Annotated[
-    list[Said],
+    list[RecentMessage],
     Meta(
         max_length=1_000,
         description="What was said last, the oldest first; the newest are kept where not all fit. Left out: "
@@ -42,7 +44,7 @@ class ContextBody(ContextQuery, kw_only=True, forbid_unknown_fields=True):
             for name in ("hierarchy", *CONVERSATION)
         ),
     )
-    query: Asked
+    query: ContextQuestion
     recent: Recent | None = None
     stores: Stores = msgspec.field(default_factory=list)
     scope: ScopeName | None = None

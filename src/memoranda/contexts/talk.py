@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from memoranda.clock import micros, now_micros
-from memoranda.contexts.values import ContextQuery, Said
+from memoranda.contexts.values import ContextQuery, RecentMessage
 from memoranda.sessions.records import MessageRow, SessionRow, message_page, sees, session_of
 from memoranda.storage.sql.base import Connection
 from memoranda.store.access import sees_all
@@ -66,7 +66,7 @@ def _session(c: Connection, subject: Subject, asked: ContextQuery) -> SessionRow
     return max(seen, key=lambda session: session.ended_at, default=None)
 
 
-def _said(row: MessageRow) -> Said | None:
+def _said(row: MessageRow) -> RecentMessage | None:
     role = row.role.lower()
     if role in SILENT:
         return None
@@ -74,4 +74,4 @@ def _said(row: MessageRow) -> Said | None:
         "system" if role == "system" else "assistant" if role in MACHINES else "user"
     )
     name = row.speaker or (row.user_id if row.personal else None)
-    return Said(role=spoken, content=row.content, id=row.id, name=name)
+    return RecentMessage(role=spoken, content=row.content, id=row.id, name=name)

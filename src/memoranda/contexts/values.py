@@ -19,6 +19,7 @@ from memoranda.types import (
     Question,
     Reranked,
     Scopes,
+    SearchMode,
     Selection,
     Threshold,
     Weights,
@@ -43,7 +44,7 @@ Budgets = Annotated[
 CONVERSATION = ("session_id", "channel_id", "user_id", "agent_id")
 
 
-class Said(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class RecentMessage(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A message as a chat model takes it. `id` is that of the message, where the log has it; `name` who said it."""
 
     role: Speaking
@@ -89,7 +90,7 @@ class ContextQuery(Selection, kw_only=True, forbid_unknown_fields=True):
     budgets: Budgets = msgspec.field(default_factory=dict)
     stores: Annotated[list[str], Meta(max_length=100)] = msgspec.field(default_factory=list)
     system: str | None = None
-    recent: Annotated[list[Said], Meta(max_length=1_000)] | None = None
+    recent: Annotated[list[RecentMessage], Meta(max_length=1_000)] | None = None
     summary: str | None = None
     session_id: MaybeId | None = None
     channel_id: MaybeId | None = None
@@ -97,7 +98,7 @@ class ContextQuery(Selection, kw_only=True, forbid_unknown_fields=True):
     agent_id: MaybeId | None = None
     hierarchy: Hierarchy | None = None
     weights: Weights | None = None
-    mode: Literal["hybrid", "dense", "words"] = "hybrid"
+    mode: SearchMode = "hybrid"
     limit: Annotated[int, Meta(ge=0, le=200)] | None = None
     passages: Few = 5
     sessions: Few | None = None
@@ -138,7 +139,7 @@ class ContextFields(TypedDict, total=False):
     budgets: dict[str, int]
     stores: list[str]
     system: str | None
-    recent: list[Said] | list[dict[str, Any]] | None
+    recent: list[RecentMessage] | list[dict[str, Any]] | None
     summary: str | None
     session_id: str | None
     channel_id: str | None

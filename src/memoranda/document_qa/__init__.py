@@ -2,6 +2,6 @@
 
 from memoranda.document_qa.asking import UploadAsk
 from memoranda.document_qa.documents import Documents
-from memoranda.document_qa.values import Asked, AskRequest, Document, LogEntry
+from memoranda.document_qa.values import AskRequest, Document, DocumentAnswer, LogEntry
 
-__all__ = ["AskRequest", "Asked", "Document", "Documents", "LogEntry", "UploadAsk"]
+__all__ = ["AskRequest", "Document", "DocumentAnswer", "Documents", "LogEntry", "UploadAsk"]

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import msgspec
 
-from memoranda.contexts.telling import chunk_mark
+from memoranda.contexts.result_text import chunk_mark
 from memoranda.document_qa.prompting import Prompt
 from memoranda.document_qa.values import By, Status
 from memoranda.errors import ModelError, SpendingLimit
 from memoranda.knowledge.passages import source
 from memoranda.providers.chat.base import Ask
+from memoranda.providers.chat.completion import complete
 from memoranda.providers.chat.extractive import NOTHING_TO_QUOTE
-from memoranda.providers.chat.said import said
 from memoranda.store.core import Core
 from memoranda.store.retrieval.evidence import Evidence
 
 ASK, SUMMARY = "upload_ask", "upload_ask.summary"
-"""The purposes of answers and summaries in the ledger."""
+"""The purposes of answers and summaries, by which costs are summed."""
 
 
 class Answer(msgspec.Struct):
@@ -46,7 +46,7 @@ async def answer(core: Core, tenant: str, question: str, prompt: Prompt) -> Answ
     if not model.quotes_only:
         ask.max_tokens = core.config.model.max_output_tokens
         try:
-            reply = await said(core.ledger.paid(model, tenant, ASK), ask)
+            reply = await complete(core.costs.paid(model, tenant, ASK), ask)
             name = reply.name or model.name
             return Answer(reply.text, "model", name, "answered", prompt.evidence, prompt.used)
         except (ModelError, SpendingLimit) as exc:
@@ -54,7 +54,7 @@ async def answer(core: Core, tenant: str, question: str, prompt: Prompt) -> Answ
                 raise
             model, failed = core.fallback, {"spending" if isinstance(exc, SpendingLimit) else "model"}
     judged = prompt.written
-    text, name = await said(model, msgspec.structs.replace(ask, max_tokens=None, evidence=judged.level))
+    text, name = await complete(model, msgspec.structs.replace(ask, max_tokens=None, evidence=judged.level))
     used = [] if text == NOTHING_TO_QUOTE else ["documents"]
     status: Status = "empty" if not used or judged.level == "none" else "fallback" if failed else "quoted"
     return Answer(text, "heuristic", name, status, judged, used, failed)

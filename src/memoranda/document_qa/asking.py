@@ -18,20 +18,20 @@ from memoranda.document_qa.answering import answer
 from memoranda.document_qa.backfill import DERIVE_JOB
 from memoranda.document_qa.documents import Documents
 from memoranda.document_qa.finding import find, memories_of
-from memoranda.document_qa.prompting import Said
+from memoranda.document_qa.prompting import HistoryMessage
 from memoranda.document_qa.remembering import prune, remove_session
 from memoranda.document_qa.values import (
     IMPORTANCE,
     SOURCES,
-    Asked,
     AskFields,
     AskRequest,
     AskSession,
+    DocumentAnswer,
     LogEntry,
 )
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.memories.memories import Memories
-from memoranda.memories.pages import Place, read_page
+from memoranda.memories.pages import PageRequest, read_page
 from memoranda.sessions.sessions import Sessions
 from memoranda.sessions.values import MessagePage
 from memoranda.storage.sql.base import Connection
@@ -72,7 +72,7 @@ class UploadAsk:
 
     # --- asking ------------------------------------------------------------------------------------
 
-    async def ask(self, question: str | AskRequest, **fields: Unpack[AskFields]) -> Asked:
+    async def ask(self, question: str | AskRequest, **fields: Unpack[AskFields]) -> DocumentAnswer:
         """Answer a question from the user's documents, memories and the recent messages of the session.
 
         The answer is stored with the question before it is returned; memories of it follow by a job.
@@ -94,7 +94,7 @@ class UploadAsk:
         )
         reply = await answer(core, self._tenant, asked.question, prompt)
         memory_tokens = prompt.tokens.get("memories", 0) if "memories" in reply.used else 0
-        result = Asked(
+        result = DocumentAnswer(
             id=new_id("qry_"),
             session_id=called(self.subject, session_id),
             answer=reply.text,
@@ -143,11 +143,11 @@ class UploadAsk:
             max_history_tokens=_number(asked.max_history_tokens, settings.history_tokens),
         )
 
-    async def _begun(self, asked: AskRequest) -> tuple[str, list[Said], str | None, int]:
+    async def _begun(self, asked: AskRequest) -> tuple[str, list[HistoryMessage], str | None, int]:
         """Return the id under which the session is stored; its recent messages, within the budget; the store of the
         documents, and how many of them are still being indexed."""
 
-        def read(c: Connection) -> tuple[str, list[Said]]:
+        def read(c: Connection) -> tuple[str, list[HistoryMessage]]:
             if asked.session_id is None:
                 return new_id("ask_"), []
             stored_id = stored_id_of(c, self.subject, asked.session_id)
@@ -173,7 +173,7 @@ class UploadAsk:
             InvalidInput: a field is wrong, or the cursor names no session.
         """
         check_page(limit, order, MAX_PAGE)
-        place = Place(limit, after, before, order == "desc")
+        place = PageRequest(limit, after, before, order == "desc")
         return await self._read(lambda c: log.sessions(c, self.subject, place))
 
     async def session(self, id: str) -> AskSession:
@@ -238,7 +238,7 @@ class UploadAsk:
             InvalidInput: a field is wrong, or the cursor names no row of the log.
         """
         check_page(limit, order, MAX_PAGE)
-        place = Place(limit, after, before, order == "desc")
+        place = PageRequest(limit, after, before, order == "desc")
         return await self._read(lambda c: log.logged(c, self.subject, session_id, place))
 
     async def log_entry(self, id: str) -> LogEntry:
@@ -295,7 +295,7 @@ class UploadAsk:
             InvalidInput: a field is wrong, or the cursor names no memory.
         """
         check_page(limit, order, MAX_PAGE)
-        where, place = memories_of(self.subject, None), Place(limit, after, before, order == "desc")
+        where, place = memories_of(self.subject, None), PageRequest(limit, after, before, order == "desc")
         page = await self._read(lambda c: read_page(c, self.subject, where, place))
         shown = list(map(self._shown, page.data))
         return as_page(shown, [memory.id for memory in shown], page.has_more)

@@ -10,9 +10,9 @@ from memoranda.document_qa.answering import SUMMARY
 from memoranda.document_qa.prompting import LEAST, MARGIN
 from memoranda.errors import ModelError, SpendingLimit
 from memoranda.providers.chat.base import Ask, Source
+from memoranda.providers.chat.completion import Completion, complete
 from memoranda.providers.chat.extractive import UNLIKELY
 from memoranda.providers.chat.quoting import best
-from memoranda.providers.chat.said import Said, said
 from memoranda.providers.embeddings.base import Embedder
 from memoranda.store.core import Core
 from memoranda.text.extracting import trimmed
@@ -29,20 +29,20 @@ write in the language of the conversation, in at most {words} words. The convers
 to you. Answer with the notes alone."""
 
 
-async def condensed(core: Core, tenant: str, turns: Sequence[tuple[str, str]]) -> Said:
+async def condensed(core: Core, tenant: str, turns: Sequence[tuple[str, str]]) -> Completion:
     """Return a summary of these questions with their answers, in few tokens, and its author: a model's name, or
     `extractive`. Replies have priority over the model's call."""
     most = core.config.upload_ask.summary_max_tokens
     if not core.model.quotes_only:
         try:
-            text, name = await said(
-                core.ledger.paid(core.model, tenant, SUMMARY, background=True),
+            text, name = await complete(
+                core.costs.paid(core.model, tenant, SUMMARY, background=True),
                 await core.threads.run(_ask, turns, most, core.config.model.context_tokens),
             )
-            return Said(await core.threads.run(trimmed, text, most), name or core.model.name)
+            return Completion(await core.threads.run(trimmed, text, most), name or core.model.name)
         except (ModelError, SpendingLimit):
             core.tally["ask_summaries_without_model"] += 1
-    return Said(await extracted(turns, most, core.embedder), EXTRACTIVE)
+    return Completion(await extracted(turns, most, core.embedder), EXTRACTIVE)
 
 
 def _ask(turns: Sequence[tuple[str, str]], most: int, context_tokens: int) -> Ask:

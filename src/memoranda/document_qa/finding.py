@@ -19,7 +19,7 @@ from memoranda.store.access import selection_filter
 from memoranda.store.core import Core
 from memoranda.store.retrieval.fusion import Target, boosted
 from memoranda.store.retrieval.questions import Questions
-from memoranda.store.retrieval.search import Found, hit
+from memoranda.store.retrieval.search import RankedRows, hit
 from memoranda.types import Hit, Query, Selection, Subject
 
 POOL = 4
@@ -108,7 +108,7 @@ def memories_of(subject: Subject, session_id: str | None) -> Filter:
     )
 
 
-def _ranked(core: Core, found: Found) -> list[Hit]:
+def _ranked(core: Core, found: RankedRows) -> list[Hit]:
     """Rank memories by similarity, boosted by importance and recency. A memory of unknown similarity counts as the
     least similar; if all are unknown, the fused score decides."""
     now = now_micros()

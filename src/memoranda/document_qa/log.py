@@ -10,9 +10,9 @@ import msgspec
 
 from memoranda.clock import micros, moment, now_micros
 from memoranda.document_qa.access import called, ids_of, seen_as, sees, whose
-from memoranda.document_qa.values import Asked, AskSession, LogEntry
+from memoranda.document_qa.values import AskSession, DocumentAnswer, LogEntry
 from memoranda.errors import NotFound
-from memoranda.memories.pages import Place
+from memoranda.memories.pages import PageRequest
 from memoranda.storage.sql.base import Connection, Row
 from memoranda.store.ids import nameable
 from memoranda.store.paging import Listed, as_page, cursors, page
@@ -70,7 +70,7 @@ def write(c: Connection, row: QueryRow) -> None:
     c.run("add_query", row[:-1])
 
 
-def row_of(subject: Subject, session_id: str, question: str, asked: Asked) -> QueryRow:
+def row_of(subject: Subject, session_id: str, question: str, asked: DocumentAnswer) -> QueryRow:
     """Return the row of a question with its answer, in the session that is stored under this id."""
     return QueryRow(
         tenant_id=subject.tenant_id,
@@ -128,7 +128,7 @@ def _seen(c: Connection, subject: Subject, id_: str) -> QueryRow | None:
     return row if row is not None and sees(subject, row.user_id) else None
 
 
-def logged(c: Connection, subject: Subject, session_id: str | None, place: Place) -> Listed[LogEntry]:
+def logged(c: Connection, subject: Subject, session_id: str | None, place: PageRequest) -> Listed[LogEntry]:
     """Return one page of the rows that a subject may see, or of those of one session.
 
     Raises:
@@ -153,7 +153,7 @@ def logged(c: Connection, subject: Subject, session_id: str | None, place: Place
     return as_page(entries, [each.id for each in entries], more)
 
 
-def sessions(c: Connection, subject: Subject, place: Place) -> Listed[AskSession]:
+def sessions(c: Connection, subject: Subject, place: PageRequest) -> Listed[AskSession]:
     """Return one page of the sessions that a subject may see, in the order in which they began.
 
     Raises:

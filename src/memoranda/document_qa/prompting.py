@@ -9,7 +9,7 @@ import msgspec
 
 from memoranda.config.sections import Config
 from memoranda.contexts.assembly import Assembled, Part, Piece, assemble, shortened
-from memoranda.contexts.telling import chunk_mark, chunk_searched, chunk_text, line
+from memoranda.contexts.result_text import chunk_mark, chunk_searched, chunk_text, line
 from memoranda.document_qa.values import MemoryHit, SourceChunk
 from memoranda.knowledge.values import Passage
 from memoranda.providers.chat.base import Message
@@ -43,7 +43,7 @@ _CITED_CHUNK = re.compile(r"Doc\s+([^\s/()\[\]]+)/Chunk\s+(\d+)")
 _CITED_MEMORY = re.compile(r"Memory\s+(\d+)")
 
 
-class Said(msgspec.Struct, frozen=True):
+class HistoryMessage(msgspec.Struct, frozen=True):
     """A message of the history."""
 
     id: str
@@ -70,7 +70,7 @@ def prompt(
     question: str,
     passages: Sequence[Passage],
     memories: Sequence[Hit],
-    history: Sequence[Said],
+    history: Sequence[HistoryMessage],
     config: Config,
     history_tokens: int,
 ) -> Prompt:
@@ -159,10 +159,10 @@ def _messages(assembled: Assembled, history: list[Message], *, doubtful: bool, r
     ]
 
 
-def trimmed(history: Sequence[Said], tokens: int) -> list[Said]:
+def trimmed(history: Sequence[HistoryMessage], tokens: int) -> list[HistoryMessage]:
     """Return the latest messages of a history (oldest first) of at most so many tokens together; if not even the last
     one fits, that one alone, to be cut."""
-    latest: list[Said] = []
+    latest: list[HistoryMessage] = []
     spent = 0
     for message in reversed(history if tokens > 0 else ()):
         spent += message.tokens + 1

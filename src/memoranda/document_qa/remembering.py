@@ -18,7 +18,7 @@ from memoranda.store.changes import ROWS
 from memoranda.store.core import Core
 from memoranda.store.job_kinds import Run
 from memoranda.store.rows import Draft, Record, fetch
-from memoranda.store.transaction import Gone, Writing
+from memoranda.store.transaction import RemovedMemory, Writing
 from memoranda.store.validation import draft
 from memoranda.types import NewMemory, Subject
 
@@ -177,7 +177,7 @@ async def remove_session(core: Core, tenant: str, session_id: str) -> None:
 # --- deletion with messages ------------------------------------------------------------------------------
 
 
-def gone(w: Writing, removed: Sequence[Gone]) -> tuple[int, int]:
+def gone(w: Writing, removed: Sequence[RemovedMemory]) -> tuple[int, int]:
     """Delete the turns and summaries of removed messages."""
     return _remove_made_of(w, [item.id for item in removed if item.kind == "message"])
 

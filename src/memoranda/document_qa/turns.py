@@ -12,7 +12,7 @@ from memoranda.clock import moment
 from memoranda.document_qa import log
 from memoranda.document_qa.access import called, is_own, is_uuid
 from memoranda.document_qa.log import QueryRow
-from memoranda.document_qa.prompting import Said
+from memoranda.document_qa.prompting import HistoryMessage
 from memoranda.errors import Conflict, NotFound
 from memoranda.sessions.message_drafts import Written, changed
 from memoranda.sessions.sessions import Sessions
@@ -57,10 +57,10 @@ def check_session(c: Connection, subject: Subject, session_id: str) -> bool:
     return True
 
 
-def history(c: Connection, tenant: str, session_id: str) -> list[Said]:
+def history(c: Connection, tenant: str, session_id: str) -> list[HistoryMessage]:
     """Return the last messages of a session, the oldest first."""
     rows = c.all("ask_history", [tenant, session_id, HISTORY])
-    return [Said(*row) for row in reversed(rows)]
+    return [HistoryMessage(*row) for row in reversed(rows)]
 
 
 async def store(core: Core, subject: Subject, turn: Turn, *, remember: bool) -> None:

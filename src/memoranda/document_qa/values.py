@@ -110,7 +110,7 @@ class MemoryHit(msgspec.Struct, kw_only=True, rename="camel"):
     in_history: bool = False
 
 
-class Asked(msgspec.Struct, kw_only=True, rename="camel"):
+class DocumentAnswer(msgspec.Struct, kw_only=True, rename="camel"):
     """An answer and what it was made of.
 
     `id` names its row in the log. `used` lists what went before the model, or was quoted: `documents`, `memories`,

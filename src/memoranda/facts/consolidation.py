@@ -19,7 +19,7 @@ from memoranda.facts.grounding import grounded
 from memoranda.facts.parsing import parsed_merge
 from memoranda.memories.duplicates import lacks
 from memoranda.providers.chat.base import Ask, Model
-from memoranda.providers.chat.said import said
+from memoranda.providers.chat.completion import complete
 from memoranda.store.core import Core
 from memoranda.store.origins import inherited
 from memoranda.store.rows import CONTEXT, LEFT, Draft, Record, context_of, fetch, refs_of, start_of
@@ -168,7 +168,7 @@ async def merged(model: Model, name: str | None, facts: Sequence[Fact]) -> tuple
         stream=False,
     )
     try:
-        answer = await said(model, ask)
+        answer = await complete(model, ask)
     except (ModelBroken, ModelRefused) as exc:
         log.warning("facts stay apart: %s", exc)
         return [], "", ""

@@ -97,7 +97,7 @@ async def _vectors(core: Core, tenant: str, texts: Mapping[str, str], purpose: s
     vectors |= {row.id: made[row.seq][0] for row in rows if row.seq in made}
     if other := [id_ for id_ in texts if id_ not in vectors]:
         cut = [texts[id_][:QUERY_CHARS] for id_ in other]
-        embedded, _ = await embed_questions(core.ledger, core.embedder, cut, tenant, purpose)
+        embedded, _ = await embed_questions(core.costs, core.embedder, cut, tenant, purpose)
         vectors |= {id_: made.vector for id_, made in zip(other, embedded or (), strict=embedded is not None)}
     return vectors
 

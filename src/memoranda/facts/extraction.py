@@ -21,14 +21,14 @@ from memoranda.errors import (
     SpendingLimit,
 )
 from memoranda.facts.existing import Existing, existing_facts
-from memoranda.facts.gathering import line_of, place_of, plans_of
-from memoranda.facts.keeping import Learned, Plan, learn
+from memoranda.facts.insertion import Learned, Plan, learn
 from memoranda.facts.parsing import Candidate, parsed
+from memoranda.facts.plans import line_of, place_of, plans_of
 from memoranda.facts.reconciling import PURPOSE, RECONCILE_JOB, reconcile_later
-from memoranda.facts.rereading import Anew, anew_of, has_words_of_deleted, is_wanted, still_rests
+from memoranda.facts.reextraction import Anew, anew_of, has_words_of_deleted, is_wanted, still_rests
 from memoranda.facts.rules import captured
 from memoranda.providers.chat.base import Ask, Model
-from memoranda.providers.chat.said import said
+from memoranda.providers.chat.completion import complete
 from memoranda.sessions.records import (
     MessageRow,
     SessionRow,
@@ -284,7 +284,7 @@ class Extraction:
         model, settings = self.core.model, self.settings
         if model.quotes_only or (settings.extraction == "off" and settings.capture_rules):
             return None
-        return self.core.ledger.paid(model, tenant, PURPOSE, background=self._background)
+        return self.core.costs.paid(model, tenant, PURPOSE, background=self._background)
 
     async def _known(self, batch: Batch) -> list[Existing]:
         """Return the stored facts that the messages may be about; none if the messages are of several people, whose
@@ -307,7 +307,7 @@ class Extraction:
         if model is None:
             return await self.core.threads.run(self._by_rules, batch), RULES
         try:
-            answer = await said(model, self._ask(batch, known))
+            answer = await complete(model, self._ask(batch, known))
         except ModelRefused as exc:
             if exc.status not in CONTENT or batch.session.facts_attempts + 1 < GIVES_UP:
                 raise

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 from typing_extensions import Unpack
 
+from memoranda.arguments import SelectionFields
 from memoranda.clock import now_micros
 from memoranda.errors import Forbidden, ModelUnavailable, NotFound
 from memoranda.facts import consolidation
@@ -21,7 +22,7 @@ from memoranda.facts.extraction import Extraction
 from memoranda.facts.history import FactHistory, Undone, confirm, undo, version_of, versions_of
 from memoranda.facts.maintenance import Swept, sweep
 from memoranda.facts.reconciling import PURPOSE
-from memoranda.facts.timeline import NOTHING, Asked, Chains, Timeline
+from memoranda.facts.timeline import NOTHING, Chains, Timeline, TimelineQuery
 from memoranda.filters import EVERYTHING, Filter, all_of, matches
 from memoranda.sessions.records import MessageRow, session_seen, to_message
 from memoranda.sessions.values import EXTRACT_JOB, Message
@@ -41,7 +42,7 @@ from memoranda.store.paging import check_page, cursors
 from memoranda.store.rows import Record, attributes, fetch, fetch_ids, to_memory
 from memoranda.store.transaction import Writing
 from memoranda.text.stored import compact_json
-from memoranda.types import AnyScopes, Memory, Moment, Selection, SelectionFields, Subject, any_text
+from memoranda.types import AnyScopes, Memory, Moment, Selection, Subject, any_text
 from memoranda.validation import convert
 
 log = logging.getLogger("memoranda.facts")
@@ -215,7 +216,7 @@ class Facts:
             Forbidden: scope `all` without the admin role.
         """
         check_page(limit, "desc", MAX_PAGE)
-        asked = convert({"scopes": scopes, "at": at}, Asked)
+        asked = convert({"scopes": scopes, "at": at}, TimelineQuery)
         scoped = scopes_filter(asked.scopes, self.subject, any_id=True)
         where = all_of(scoped, selection_filter(Selection(), self.subject, None), FACT)
         valid = all_of(scoped, selection_filter(Selection(as_of=asked.at), self.subject, now_micros()), FACT)
@@ -299,7 +300,7 @@ async def consolidate(core: Core, tenant: str, where: Filter, *, background: boo
     if core.model.quotes_only:
         return Consolidated(merged=[], left=0, reason=NO_MODEL)
     groups = await core.threads.run(_clusters, core, tenant, where)
-    model = core.ledger.paid(core.model, tenant, PURPOSE, background=background)
+    model = core.costs.paid(core.model, tenant, PURPOSE, background=background)
     done: list[Merged] = []
     asked = 0
     while groups and asked < BY_MODEL:

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 
 from memoranda.clock import now_micros
 from memoranda.facts import versions
-from memoranda.facts.gathering import source_of
 from memoranda.facts.grounding import Source, lost_words, positions, words_of
+from memoranda.facts.plans import source_of
 from memoranda.sessions.records import MessageRow, messages_by_id, sessions_by_id
 from memoranda.sessions.values import EXTRACT_JOB
 from memoranda.storage.sql.base import Connection, Row
@@ -34,7 +34,7 @@ from memoranda.store.forget_preview import Preview
 from memoranda.store.ids import listed
 from memoranda.store.job_kinds import RELEASE_JOB, Run
 from memoranda.store.rows import Record, fetch, fetch_ids, linked_to, refs_of, speaker_of
-from memoranda.store.transaction import Gone, Writing
+from memoranda.store.transaction import RemovedMemory, Writing
 from memoranda.text.hashing import digest
 from memoranda.text.instructions import EXTRACTED, TAG
 from memoranda.text.stored import compact_json
@@ -64,7 +64,7 @@ class Provenance:
         self._said: dict[str, Sources] = {}
         """What deleted sources said, by key of the job that needs it."""
 
-    def gone(self, w: Writing, removed: Sequence[Gone]) -> tuple[int, int]:
+    def gone(self, w: Writing, removed: Sequence[RemovedMemory]) -> tuple[int, int]:
         """Delete the facts that rest on removed memories or messages; return (rows, vectors)."""
         sources = {item.id: Source(item.content, item.name) for item in removed}
         heirs = _heirs(removed)
@@ -293,10 +293,10 @@ def _losses(c: Connection, tenant: str, rows: Sequence[Record], sources: Sources
     return [loss(row) for row in rows]
 
 
-def _heirs(removed: Sequence[Gone]) -> dict[str, tuple[str, int]]:
+def _heirs(removed: Sequence[RemovedMemory]) -> dict[str, tuple[str, int]]:
     """Return what took the place of removed facts and is not removed itself, one after the other."""
     facts = {item.id: item for item in removed}
-    ends = dict[str, Gone]()
+    ends = dict[str, RemovedMemory]()
     for item in removed:
         chain, end = set[str](), item
         while end.id not in ends and end.id not in chain:  # imported facts may form a ring

@@ -13,11 +13,11 @@ from memoranda.clock import moment
 from memoranda.errors import IndexUnavailable, ModelBroken, ModelError, ModelRefused
 from memoranda.facts import versions
 from memoranda.facts.existing import Existing, existing_facts
-from memoranda.facts.gathering import WHY, is_quoted
-from memoranda.facts.keeping import Ending, end
+from memoranda.facts.insertion import Ending, end
 from memoranda.facts.parsing import Candidate, parsed
+from memoranda.facts.plans import WHY, is_quoted
 from memoranda.providers.chat.base import Ask
-from memoranda.providers.chat.said import said
+from memoranda.providers.chat.completion import complete
 from memoranda.store.core import Core
 from memoranda.store.job_kinds import Postponed, Run
 from memoranda.store.rows import Home, Record, fetch_ids, home_of, start_of
@@ -29,7 +29,7 @@ from memoranda.text.stored import compact_json
 log = logging.getLogger("memoranda.facts")
 RECONCILE_JOB = "facts.reconcile"
 PURPOSE = "facts"
-"""The purpose of calls about facts in the ledger."""
+"""The purpose of calls about facts, by which costs are summed."""
 AT_ONCE = 20
 """New facts in one call."""
 ANSWER_TOKENS = 3_000
@@ -73,8 +73,8 @@ class Reconciliation:
             new, known = await self._read(tenant, ids)
             if not known:
                 return {"superseded": 0}
-            model = core.ledger.paid(core.model, tenant, PURPOSE, background=True)
-            answer = await said(model, self._ask(new, known))
+            model = core.costs.paid(core.model, tenant, PURPOSE, background=True)
+            answer = await complete(model, self._ask(new, known))
         except (ModelRefused, ModelBroken) as exc:
             log.warning("%d facts stay beside the others: %s", len(ids), type(exc).__name__)
             return {"superseded": 0, "error": type(exc).__name__}

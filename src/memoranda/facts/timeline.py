@@ -56,7 +56,7 @@ class Timeline(msgspec.Struct, kw_only=True, tag_field="object", tag="memory.tim
     since: datetime | None
 
 
-class Asked(msgspec.Struct, kw_only=True):
+class TimelineQuery(msgspec.Struct, kw_only=True):
     """Which facts, and the moment."""
 
     scopes: AnyScopes | None = None

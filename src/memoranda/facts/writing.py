@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from memoranda.facts.keeping import Ending, Plan, learn
+from memoranda.facts.insertion import Ending, Plan, learn
 from memoranda.facts.reconciling import RECONCILE_JOB, reconcile_later
 from memoranda.store.changes import DRAFTS, Outcome, parted
 from memoranda.store.core import Core

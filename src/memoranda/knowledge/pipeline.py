@@ -53,7 +53,7 @@ AWAY = "waits for the embedding model, which does not answer"
 PLACE = ("tenant_id", "seq", "attached", "idx", "start", "stop", "tokens", "page", "last_page", "heading")
 
 
-class Gone(Exception):
+class IndexingCancelled(Exception):
     """The file was detached from the store, or cancelled, while it was indexed: nothing more is written."""
 
 
@@ -95,7 +95,7 @@ class Pipeline:
         except SpendingLimit as exc:
             await self._note(run, row, f"waits: {exc}")
             raise
-        except Gone:
+        except IndexingCancelled:
             self.core.tally["skipped"] += 1
             return {"skipped": "it was taken away meanwhile"}
         except Stale:
@@ -191,7 +191,7 @@ class Pipeline:
     ) -> list[ChunkPlace]:
         """Return the sentences grouped by similarity."""
         sentences = [text[place.start : place.end] for place in places]
-        embedded = await self.core.ledger.embed(embedder, sentences, tenant=tenant, purpose=FILES)
+        embedded = await self.core.costs.embed(embedder, sentences, tenant=tenant, purpose=FILES)
         return await self.core.threads.run(semantic.group, text, places, embedded.vectors, chunking.size)
 
     def _drafts(
@@ -239,7 +239,7 @@ class Pipeline:
         key = [run.tenant, row.store_id, row.file_id, row.seq]
         state = c.one("attachment_state", key)
         if state is None or state[0] != "in_progress":
-            raise Gone
+            raise IndexingCancelled
         if state[1] != row.attributes:
             raise Postponed("its attributes were changed meanwhile", 0.0)
         c.load(

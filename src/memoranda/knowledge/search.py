@@ -22,7 +22,7 @@ from memoranda.store.ids import listed
 from memoranda.store.retrieval.evidence import LOOKED_AT, Evidence, Result, evidence
 from memoranda.store.retrieval.fusion import Target, mmr
 from memoranda.store.retrieval.questions import Questions, embed_questions
-from memoranda.store.retrieval.search import Found, ModelChanged, check
+from memoranda.store.retrieval.search import ModelChanged, RankedRows, check
 from memoranda.store.rows import CHUNK, Record, searched_text
 from memoranda.store.usage import SEARCH, Cost
 from memoranda.text.questions import normalise, only_asks
@@ -45,7 +45,7 @@ class Best(msgspec.Struct):
     was not read."""
 
     score: float
-    result: Found
+    result: RankedRows
     place: int
     at: int | None
     similarity: float | None
@@ -68,7 +68,7 @@ class Best(msgspec.Struct):
         return self.result.rows[self.at]
 
 
-class Place(msgspec.Struct):
+class ChunkLocation(msgspec.Struct):
     """The place of a chunk in a file of a store."""
 
     attached: int
@@ -169,22 +169,22 @@ class Searching:
         query: PassageQuery,
         scopes: dict[str, tuple[list[StoreRow], Filter]],
         questions: Questions | None,
-    ) -> list[Found]:
+    ) -> list[RankedRows]:
         embedder = self._core.embedder
         embedded, degraded = None, list[str]()
-        if query.mode == "words":
-            self._core.ledger.note(self.subject.tenant_id, SEARCH, Cost(operations=1))
+        if query.mode == "keyword":
+            self._core.costs.note(self.subject.tenant_id, SEARCH, Cost(operations=1))
         else:
             texts = [question.query for question in asked]
             tenant = self.subject.tenant_id
             embedded, degraded = await (
-                embed_questions(self._core.ledger, embedder, texts, tenant)
+                embed_questions(self._core.costs, embedder, texts, tenant)
                 if questions is None
                 else questions.embedded(texts)
             )
         threads, recall = self._core.threads, self._core.recall
 
-        def find() -> list[Found]:
+        def find() -> list[RankedRows]:
             return [
                 recall.find(
                     tenant,
@@ -214,7 +214,7 @@ class Searching:
     # --- from rows to passages ---------------------------------------------------------------------
 
     def _answer(
-        self, query: PassageQuery, queries: Sequence[str], results: Sequence[Found]
+        self, query: PassageQuery, queries: Sequence[str], results: Sequence[RankedRows]
     ) -> tuple[list[Passage], Evidence]:
         judged = [
             evidence(
@@ -235,7 +235,7 @@ class Searching:
         best = max(judged, key=lambda item: item.probability, default=Evidence("none", 0.0))
         return self._passages(query, results), best
 
-    def _passages(self, query: PassageQuery, results: Sequence[Found]) -> list[Passage]:
+    def _passages(self, query: PassageQuery, results: Sequence[RankedRows]) -> list[Passage]:
         read = [best for best in self._ranked(query, results) if best.at is not None][: query.limit]
         places = self._places(read)
         hits = [(best, places[best.key]) for best in read if best.key in places]
@@ -245,7 +245,7 @@ class Searching:
             for group in (neighbouring(parts) if query.merge else [[at] for at in range(len(parts))])
         ]
 
-    def _ranked(self, query: PassageQuery, results: Sequence[Found]) -> list[Best]:
+    def _ranked(self, query: PassageQuery, results: Sequence[RankedRows]) -> list[Best]:
         """Return the candidates of several searches, each with its best score; the first ones diversified if the query
         asks for it: then the hit at a place takes the score that was there, so that scores still fall."""
         best_by_key: dict[tuple[str, int], Best] = {}
@@ -276,15 +276,17 @@ class Searching:
             msgspec.structs.replace(ranked[i], score=score) for i, score in zip(order, scores, strict=True)
         ]
 
-    def _places(self, chunks: Sequence[Best]) -> dict[tuple[str, int], Place]:
-        places: dict[tuple[str, int], Place] = {}
+    def _places(self, chunks: Sequence[Best]) -> dict[tuple[str, int], ChunkLocation]:
+        places: dict[tuple[str, int], ChunkLocation] = {}
         for tenant in {chunk.result.tenant for chunk in chunks}:
             seqs = compact_json([chunk.key[1] for chunk in chunks if chunk.result.tenant == tenant])
             rows = self._core.store.db.read(_all("places_of_chunks", [tenant, seqs]), tenant, late=True)
-            places |= {(tenant, row[0]): Place(*row[1:]) for row in rows}
+            places |= {(tenant, row[0]): ChunkLocation(*row[1:]) for row in rows}
         return places
 
-    def _passage(self, query: PassageQuery, hits: Sequence[tuple[Best, Place]], part: Part) -> Passage:
+    def _passage(
+        self, query: PassageQuery, hits: Sequence[tuple[Best, ChunkLocation]], part: Part
+    ) -> Passage:
         """Return the passage of neighbouring hits, best first, whose text is `part`."""
         best, place = hits[0]
         at = best.at
@@ -312,7 +314,7 @@ class Searching:
             relevance=best.relevance,
         )
 
-    def _part(self, query: PassageQuery, best: Best, place: Place) -> Part:
+    def _part(self, query: PassageQuery, best: Best, place: ChunkLocation) -> Part:
         """Return the text of a chunk, with its neighbours or the rest of its section where the query asks for them."""
         rows: Sequence[Row] = ()
         if query.neighbours or query.section:
@@ -346,7 +348,7 @@ class Searching:
             header=rows[0][8],
         )
 
-    def _widened(self, query: PassageQuery, best: Best, place: Place) -> list[Row]:
+    def _widened(self, query: PassageQuery, best: Best, place: ChunkLocation) -> list[Row]:
         """Return the chunk with its neighbours, or with the rest of its section, as rows in their order; none if it is
         gone."""
         reach = query.neighbours
@@ -374,7 +376,7 @@ def _judged(row: Record) -> str:
     return row.content if only_asks(row.content) else searched_text(row)
 
 
-def _section(rows: Sequence[Row], place: Place, tokens: int) -> list[Row]:
+def _section(rows: Sequence[Row], place: ChunkLocation, tokens: int) -> list[Row]:
     """Return the chunks around one that are under the same heading, nearest first, within a budget of tokens."""
     by_index = {row[0]: row for row in rows}
     taken = [by_index[place.index]] if place.index in by_index else []

@@ -11,7 +11,7 @@ from msgspec import Meta
 from memoranda.config.sections import Quotas
 from memoranda.text.splitting import Chunking
 from memoranda.text.tables import with_columns
-from memoranda.types import EvidenceLevel, Explanation
+from memoranda.types import EvidenceLevel, Explanation, SearchMode, as_keyword
 
 T = TypeVar("T")
 MAX_RESULTS = 50
@@ -193,7 +193,7 @@ class PassageQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     filters: dict[str, Any] | None = None
     threshold: float | None = None
     weights: dict[str, float] | None = None
-    mode: Literal["hybrid", "dense", "words"] = "hybrid"
+    mode: SearchMode = "hybrid"
     rewrite: bool = False
     diversity: float = 0.0
     neighbours: int = 0
@@ -201,6 +201,9 @@ class PassageQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     section_tokens: int = 2_000
     merge: bool = True
     explain: bool = False
+
+    def __post_init__(self) -> None:
+        self.mode = as_keyword(self.mode)
 
 
 class PassageFields(TypedDict, total=False):

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from memoranda.arguments import ForgetFields
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.mcp.caller import GLOBAL, Caller
 from memoranda.mcp.tool import Tool
@@ -18,7 +19,7 @@ from memoranda.store.retrieval.evidence import unrelated
 from memoranda.store.rows import speaker_name
 from memoranda.text.terms import query_terms, terms
 from memoranda.text.tokens import count
-from memoranda.types import ForgetFields, Kind, Memory, NewMemory
+from memoranda.types import Kind, Memory, NewMemory
 
 MOST = 50
 SHOWN = 20

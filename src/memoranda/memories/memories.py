@@ -11,13 +11,14 @@ from typing import Annotated, Any
 from msgspec import Meta
 from typing_extensions import Unpack
 
+from memoranda.arguments import ChangeFields, ForgetFields, MemoryFields, SearchFields, SelectionFields
 from memoranda.clock import micros, now_micros
 from memoranda.concurrency.threads import until_cancelled
 from memoranda.errors import DamagedData, Forbidden, InvalidInput, NotFound
 from memoranda.filters import EVERYTHING, Compare, Filter, all_of
 from memoranda.memories import duplicates, export_files, facets, projection, reindexing, transfer
 from memoranda.memories.overviews import MOST_POINTS, Facets, NearDuplicatePage, Projection
-from memoranda.memories.pages import Place, read_page
+from memoranda.memories.pages import PageRequest, read_page
 from memoranda.memories.reindexing import IndexUrl
 from memoranda.memories.search import search
 from memoranda.providers.embeddings.base import Embedded, Task
@@ -38,24 +39,19 @@ from memoranda.types import (
     MOST_EXAMPLES,
     Added,
     Change,
-    ChangeFields,
     Forget,
-    ForgetFields,
     ForgetPreview,
     Job,
     Limit,
     Memory,
-    MemoryFields,
     NewMemory,
     Order,
     Page,
     Query,
     Rate,
     Receipt,
-    SearchFields,
     SearchResult,
     Selection,
-    SelectionFields,
     Subject,
 )
 from memoranda.validation import convert, merged
@@ -293,7 +289,7 @@ class Memories:
         )
         if pinned is not None:
             where = all_of(where, Compare(PINNED, "eq", pinned or None))
-        place = Place(limit, after, before, order == "desc")
+        place = PageRequest(limit, after, before, order == "desc")
         read, subject = self._core.store.db.read, self.subject
         return await self._core.threads.run(
             read, lambda c: read_page(c, subject, where, place), subject.tenant_id
@@ -328,7 +324,7 @@ class Memories:
         core = self._core
         await core.threads.run(check_texts, texts, core.embedder)
         tenant = self.subject.tenant_id
-        return await core.ledger.embed(
+        return await core.costs.embed(
             core.embedder, texts, task, tenant=tenant, purpose="embeddings", operations=1
         )
 

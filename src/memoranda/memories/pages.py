@@ -14,7 +14,7 @@ from memoranda.store.rows import attributes, fetch_ids, to_memory
 from memoranda.types import Page, Subject
 
 
-class Place(NamedTuple):
+class PageRequest(NamedTuple):
     """Which page to read: at most `limit` memories beyond the one with id `after`, or up to the one with id
     `before`."""
 
@@ -24,7 +24,7 @@ class Place(NamedTuple):
     descending: bool
 
 
-def read_page(c: Connection, subject: Subject, where: Filter, place: Place) -> Page:
+def read_page(c: Connection, subject: Subject, where: Filter, place: PageRequest) -> Page:
     """Return one page of the memories that pass.
 
     Raises:

@@ -37,7 +37,7 @@ async def search(
     except ModelChanged:
         result = await question.run(asked)
     below = "" if questions is None else questions.below
-    aid = Aid(core.model, core.embedder, core.ledger, subject.tenant_id, core.config.search, below)
+    aid = Aid(core.model, core.embedder, core.costs, subject.tenant_id, core.config.search, below)
     return await helped(asked, result, aid, question.run)
 
 
@@ -64,7 +64,7 @@ class _Search:
     async def _waiting(self, asked: Query) -> Waiting:
         """Return the rows relevant to a vector search that are not embedded yet."""
         recall = self._core.recall
-        if asked.mode == "words" or not recall.pending.possible(self._subject.tenant_id):
+        if asked.mode == "keyword" or not recall.pending.possible(self._subject.tenant_id):
             return NONE_WAITING
         return await self._core.threads.run(recall.unembedded, self._subject, asked)
 
@@ -78,21 +78,21 @@ class _Search:
         self, asked: Query, embedder: Embedder
     ) -> tuple[QueryEmbedding | None, Sequence[str]]:
         """Return the embedding of the query and the degraded parts; None if none is needed or it cannot be made; see
-        `Ledger.questions`."""
-        ledger, tenant = self._core.ledger, self._subject.tenant_id
-        if asked.mode != "words" and asked.embedding is None:
+        `embed_questions`."""
+        costs, tenant = self._core.costs, self._subject.tenant_id
+        if asked.mode != "keyword" and asked.embedding is None:
             enriched = self._core.config.search.enrich if asked.enrich is None else asked.enrich
             text = asked.query
             if enriched:
                 text = headed(text, asked.as_of or moment(now_micros()), channel_of(asked))
             shared = self._questions
             embedded, degraded = await (
-                embed_questions(ledger, embedder, [text], tenant)
+                embed_questions(costs, embedder, [text], tenant)
                 if shared is None
                 else shared.embedded([text])
             )
             return (None if embedded is None else embedded[0]), degraded
-        ledger.note(tenant, SEARCH, Cost(operations=1))
-        if asked.mode == "words":
+        costs.note(tenant, SEARCH, Cost(operations=1))
+        if asked.mode == "keyword":
             return None, ()
         return QueryEmbedding(check_vector(asked.embedding, embedder.dim, "embedding")), ()

@@ -58,7 +58,7 @@ from memoranda.validation import convert, decode
 FORMAT = 1
 BATCH = 500
 T = TypeVar("T", int, None)
-Place = Annotated[int, msgspec.Meta(ge=0, lt=1 << 40)]
+Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 40)]
 
 
 class Header(msgspec.Struct, kw_only=True):
@@ -78,8 +78,8 @@ class Vector(msgspec.Struct, kw_only=True):
     """One window's vector: characters [start, stop) of the content, float32 little-endian in base64, and in base64 the
     codes of its token vectors, if they are made."""
 
-    start: Place
-    stop: Place
+    start: Count
+    stop: Count
     text_hash: Annotated[str, msgspec.Meta(max_length=256)]
     vector: str
     tokens: str | None = None

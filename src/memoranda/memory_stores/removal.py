@@ -22,7 +22,7 @@ from memoranda.store.forgetting import Forgetting, removed
 from memoranda.store.ids import listed
 from memoranda.store.job_kinds import Run
 from memoranda.store.rows import Record, fetch_ids
-from memoranda.store.transaction import Gone, Writing
+from memoranda.store.transaction import RemovedMemory, Writing
 from memoranda.text.hashing import digest
 
 CLEAR_JOB = "memory_stores.clear"
@@ -74,7 +74,7 @@ class Removal:
         self.core = core
         self.loop = loop
 
-    def gone(self, w: Writing, gone: Sequence[Gone]) -> tuple[int, int]:
+    def gone(self, w: Writing, gone: Sequence[RemovedMemory]) -> tuple[int, int]:
         """Erase memories of stores that were deleted as memories; a job erases their versions."""
         notes = [memory.id for memory in gone if memory.kind == KIND]
         stored = w.c.all("stored_among", [w.tenant, listed(notes)]) if notes else ()

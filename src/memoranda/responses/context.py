@@ -21,9 +21,9 @@ from memoranda.contexts.composing import (
     quotation,
     remembered_entries,
 )
-from memoranda.contexts.finding import Finding, Found
-from memoranda.contexts.telling import since
-from memoranda.contexts.values import ContextQuery, Said
+from memoranda.contexts.finding import ContextResults, Finding
+from memoranda.contexts.result_text import since
+from memoranda.contexts.values import ContextQuery, RecentMessage
 from memoranda.errors import InvalidInput
 from memoranda.memories.memories import Memories
 from memoranda.providers.chat.base import Message, Source
@@ -57,8 +57,8 @@ class Remembered(msgspec.Struct):
     summary are shown."""
 
     question: str = ""
-    found: Found = msgspec.field(default_factory=lambda: Found(""))
-    said: list[Said] = []
+    found: ContextResults = msgspec.field(default_factory=lambda: ContextResults(""))
+    said: list[RecentMessage] = []
     snippet: int = 0
 
     @property
@@ -98,7 +98,7 @@ async def remembered(turn: Turn, past: Past, new: Sequence[Item]) -> Remembered:
     return Remembered(question, retrieved, asked.recent or [], turn.core.config.sessions.snippet_chars)
 
 
-def _ranked(found: Found) -> list[Chosen]:
+def _ranked(found: ContextResults) -> list[Chosen]:
     """Return the memories and summaries, best first."""
     return sorted(found.candidates, key=lambda candidate: -candidate.ranking.score)
 
@@ -129,10 +129,10 @@ def _before_question(past: Sequence[Item], new: Sequence[Item]) -> list[Item]:
     return [*past, *before] if asked is new else before
 
 
-def _said(items: Sequence[Item]) -> list[Said]:
+def _said(items: Sequence[Item]) -> list[RecentMessage]:
     """The text messages of users and assistants among the items."""
     return [
-        Said(role=item["role"], content=text, id=item.get("id"))
+        RecentMessage(role=item["role"], content=text, id=item.get("id"))
         for item in items
         if item["type"] == "message" and item["role"] in SPEAKERS and (text := text_of(item))
     ]

@@ -162,7 +162,7 @@ class Engine:
             memories, images = await together(
                 remembered(plan.turn, plan.past, plan.input),
                 Attachments(self.core, plan.subject).images(plan.past.items, past=True),
-                servers.list(run.telling, plan.past.items),
+                servers.list(run.emitter, plan.past.items),
             )
             offered = offers(request.tools or [], [*plan.tools, *servers.tools])
             asked, only = choice(request.tool_choice, offered)
@@ -191,9 +191,9 @@ class Engine:
                 search_first=self.planning.config.responses.search_first,
             )
             models = [
-                self.core.ledger.paid(model, plan.subject.tenant_id, "responses") for model in self._models
+                self.core.costs.paid(model, plan.subject.tenant_id, "responses") for model in self._models
             ]
-            loop = Loop(brief, run.telling, models)
+            loop = Loop(brief, run.emitter, models)
             loop.degraded.update(memories.degraded, servers.degraded)
             loop.note(context.evidence)
             try:
@@ -365,7 +365,7 @@ class Engine:
         spent: list[TokenUsage] = []
         output = await compacted(
             items,
-            self.core.ledger.paid(self.model, subject.tenant_id, "responses"),
+            self.core.costs.paid(self.model, subject.tenant_id, "responses"),
             self.planning.config.summarization,
             previous=plan.past.summary,
             context_tokens=self.planning.config.model.context_tokens,

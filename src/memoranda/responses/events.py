@@ -14,7 +14,7 @@ Event = dict[str, Any]
 """One event: its `type`, its `sequence_number`, and its data."""
 
 
-class Telling:
+class EventEmitter:
     """Emits the events of one response as it grows. Every change to `response` goes through here and is an event for
     `sink`. Items are appended when they begin and are the same objects until they end."""
 
@@ -277,18 +277,18 @@ def replayed(stored: Response, after: int = -1, include: Sequence[str] = ()) -> 
     response = msgspec.structs.replace(
         stored, status="in_progress", output=[], usage=ResponseUsage(), error=None, incomplete_details=None
     )
-    telling = Telling(response, events.append, include=include)
-    telling.state("response.created")
-    telling.state("response.in_progress")
+    emitter = EventEmitter(response, events.append, include=include)
+    emitter.state("response.created")
+    emitter.state("response.in_progress")
     for item in stored.output:
-        _replay(telling, item)
+        _replay(emitter, item)
     response.status, response.usage = stored.status, stored.usage
     response.error, response.incomplete_details = stored.error, stored.incomplete_details
-    telling.state(f"response.{ENDS.get(stored.status, stored.status)}")
+    emitter.state(f"response.{ENDS.get(stored.status, stored.status)}")
     return [event for event in events if event["sequence_number"] > after]
 
 
-def _replay(telling: Telling, item: Item) -> None:
+def _replay(emitter: EventEmitter, item: Item) -> None:
     kind, status = item["type"], item.get("status")
     begun = dict(item)
     if "status" in item:
@@ -301,41 +301,41 @@ def _replay(telling: Telling, item: Item) -> None:
         begun |= {"output": None, "error": None}
     if kind == "message" and item.get("role") != "assistant":  # in a compacted conversation
         begun["content"] = item["content"]
-        telling.begin(begun)
-        telling.end(begun)
+        emitter.begin(begun)
+        emitter.end(begun)
         return
-    telling.begin(begun)
+    emitter.begin(begun)
     if kind in ("message", "reasoning"):
         for part in item["content"]:
-            _part(telling, begun, part)
+            _part(emitter, begun, part)
     elif kind == "function_call":
-        telling.arguments(begun, item["arguments"])
-        telling.arguments_done(begun)
+        emitter.arguments(begun, item["arguments"])
+        emitter.arguments_done(begun)
     elif kind == "mcp_call":
-        telling.stage(begun, "in_progress")
-        telling.arguments(begun, item["arguments"])
-        telling.arguments_done(begun)
-        telling.stage(begun, "failed" if status == "failed" else "completed")
+        emitter.stage(begun, "in_progress")
+        emitter.arguments(begun, item["arguments"])
+        emitter.arguments_done(begun)
+        emitter.stage(begun, "failed" if status == "failed" else "completed")
     elif kind == "file_search_call":
         for stage in ("in_progress", "searching", "completed"):
-            telling.stage(begun, stage)
+            emitter.stage(begun, stage)
     elif kind == "custom_tool_call":
-        telling.input(begun)
+        emitter.input(begun)
     begun.update({key: value for key, value in item.items() if key not in ("id", "content")})
-    telling.end(begun)
+    emitter.end(begun)
 
 
-def _part(telling: Telling, item: Item, part: Item) -> None:
+def _part(emitter: EventEmitter, item: Item, part: Item) -> None:
     """A part of a message or of reasoning, from its beginning to its end."""
     kind = part["type"]
     if kind == "output_text":
-        telling.begin_part(item, {**part, "text": "", "annotations": [], "logprobs": []})
-        telling.text(item, part["text"], part.get("logprobs"))
-        telling.annotate(item, part.get("annotations") or [])
+        emitter.begin_part(item, {**part, "text": "", "annotations": [], "logprobs": []})
+        emitter.text(item, part["text"], part.get("logprobs"))
+        emitter.annotate(item, part.get("annotations") or [])
     elif kind == "refusal":
-        telling.begin_part(item, {**part, "refusal": ""})
-        telling.refusal(item, part["refusal"])
+        emitter.begin_part(item, {**part, "refusal": ""})
+        emitter.refusal(item, part["refusal"])
     else:
-        telling.begin_part(item, {**part, "text": ""})
-        telling.reasoning(item, part["text"])
-    telling.end_part(item)
+        emitter.begin_part(item, {**part, "text": ""})
+        emitter.reasoning(item, part["text"])
+    emitter.end_part(item)

@@ -164,7 +164,7 @@ MAKING_SECONDS = 300.0
 """Seconds in which a summary that requests wait for must be made, and in which each call of the model for a job must
 end, unless `model.timeout` is greater. The call's wait for replies does not count."""
 PURPOSE, JOB_PURPOSE = "summaries", "summaries.background"
-"""The purposes of summaries in the ledger: those that requests wait for, and those of the job."""
+"""The purposes of summaries, by which costs are summed: those that requests wait for, and those of the job."""
 REST = 60.0
 """Seconds after a failure in which no request of the same session tries again."""
 URGENT = 2
@@ -366,7 +366,7 @@ class History:
         try:
             summary = await summarize(
                 stored.items[:at],
-                self._core.ledger.paid(self._model, stored.tenant, purpose, background=background),
+                self._core.costs.paid(self._model, stored.tenant, purpose, background=background),
                 settings,
                 up_to=stored.cuts[at],
                 previous=stored.summary,

@@ -15,7 +15,7 @@ from opentelemetry import trace
 
 from memoranda.errors import MemorandaError, ModelBroken, ModelError, ModelRefused, SpendingLimit
 from memoranda.providers.chat.base import Ask, Message, Model, Source, TokenUsage
-from memoranda.responses.events import Telling
+from memoranda.responses.events import EventEmitter
 from memoranda.responses.messages import Images, to_messages, turns_of
 from memoranda.responses.model_turn import Listening
 from memoranda.responses.offers import Offers
@@ -57,13 +57,13 @@ class Brief(msgspec.Struct):
 
 
 class Loop:
-    """Makes one response. `telling` emits its events; `models` are asked in order, the next when one is unavailable.
+    """Makes one response. `emitter` emits its events; `models` are asked in order, the next when one is unavailable.
     `seconds` are the seconds of its `model` and its `tools`."""
 
-    def __init__(self, brief: Brief, telling: Telling, models: Sequence[Model]) -> None:
+    def __init__(self, brief: Brief, emitter: EventEmitter, models: Sequence[Model]) -> None:
         self.brief = brief
-        self.telling = telling
-        self.response = telling.response
+        self.emitter = emitter
+        self.response = emitter.response
         self.degraded: set[str] = set()
         self.evidence: Evidence | None = None
         self.answered_by = ""
@@ -144,7 +144,7 @@ class Loop:
         while True:
             model = self._models[0]
             ask = self._ask_of()
-            listening = Listening(self.telling, self.brief.offers, self._sources)
+            listening = Listening(self.emitter, self.brief.offers, self._sources)
             try:
                 with (
                     self._timed("model"),
@@ -242,8 +242,8 @@ class Loop:
         await self.run_calls([(call, self.brief.offers.here.get(call.name)) for call in step.calls])
         for call in step.ask:
             item = asking(self.brief.offers.here[call.name].begun(call.arguments))
-            self.telling.begin(item)
-            self.telling.end(item)
+            self.emitter.begin(item)
+            self.emitter.end(item)
 
     async def run_calls(
         self, calls: Sequence[tuple[ToolCall, Tool | None]], approval_id: str | None = None
@@ -267,14 +267,14 @@ class Loop:
         arguments = item.get("arguments")
         if item["type"] == "mcp_call":
             item["arguments"] = ""
-        self.telling.begin(item)
-        self.telling.stage(item, "in_progress")
+        self.emitter.begin(item)
+        self.emitter.stage(item, "in_progress")
         if item["type"] == "mcp_call":
-            self.telling.arguments(item, arguments or "{}")
-            self.telling.arguments_done(item)
+            self.emitter.arguments(item, arguments or "{}")
+            self.emitter.arguments_done(item)
         else:
             item["status"] = "searching"
-            self.telling.stage(item, "searching")
+            self.emitter.stage(item, "searching")
         return item
 
     async def _run(self, call: ToolCall, tool: Tool | None, item: Item) -> Result:
@@ -311,8 +311,8 @@ class Loop:
         self.degraded.update(result.degraded)
         self.note(result.evidence)
         failed = item.get("status") == "failed"
-        self.telling.stage(item, "failed" if failed and item["type"] == "mcp_call" else "completed")
-        self.telling.end(item)
+        self.emitter.stage(item, "failed" if failed and item["type"] == "mcp_call" else "completed")
+        self.emitter.end(item)
 
     def _numbered(self, sources: Sequence[Source]) -> list[Source]:
         first = 1 + max((source.number for source in self._sources), default=0)

@@ -20,7 +20,7 @@ from memoranda.providers.chat.base import (
     ToolCallDelta,
 )
 from memoranda.responses import citations
-from memoranda.responses.events import Telling
+from memoranda.responses.events import EventEmitter
 from memoranda.responses.offers import Offers
 from memoranda.responses.steps import ModelTurn, ToolCall
 from memoranda.responses.values import Item
@@ -40,8 +40,8 @@ class Listening:
     """Receives one turn of a model and emits its events: reasoning, text with its citations, calls of the client's
     functions. Calls that run here are left to the loop."""
 
-    def __init__(self, telling: Telling, offers: Offers, sources: Sequence[Source]) -> None:
-        self._telling = telling
+    def __init__(self, emitter: EventEmitter, offers: Offers, sources: Sequence[Source]) -> None:
+        self._telling = emitter
         self._offers = offers
         self._sources = sources
         self._reasoning: Item | None = None

@@ -10,7 +10,7 @@ import msgspec
 
 from memoranda.errors import InvalidInput
 from memoranda.responses.declared import flat, in_namespace, place_of
-from memoranda.responses.steps import Known, ToolCall
+from memoranda.responses.steps import ToolCall, ToolNames
 from memoranda.responses.tools.base import Tool, Turn
 from memoranda.responses.values import MAX_TOOLS
 from memoranda.validation import convert
@@ -64,11 +64,11 @@ class Offers(msgspec.Struct, frozen=True):
     custom: frozenset[str] = frozenset()
     namespaced: Mapping[str, tuple[str, str]] = msgspec.field(default_factory=dict)
 
-    def known(self, calls: Iterable[ToolCall], turn: Turn) -> Known:
+    def known(self, calls: Iterable[ToolCall], turn: Turn) -> ToolNames:
         """The names, and which calls must be approved, for `steps.next_step`."""
         here = ((call, self.here.get(call.name)) for call in calls)
         asking = [call.id for call, tool in here if tool is not None and tool.asks(call.arguments, turn)]
-        return Known(self.here.keys(), asking, self.functions.keys())
+        return ToolNames(self.here.keys(), asking, self.functions.keys())
 
     @property
     def names(self) -> dict[tuple[str, str], str]:

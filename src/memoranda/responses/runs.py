@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import msgspec
 
 from memoranda.errors import InvalidInput, MemorandaError, ModelRefused, SpendingLimit
-from memoranda.responses.events import Event, Telling
+from memoranda.responses.events import Event, EventEmitter
 from memoranda.responses.values import Response
 
 log = logging.getLogger("memoranda.responses")
@@ -28,7 +28,7 @@ class Run:
 
     def __init__(self, response: Response, include: list[str] | None = None, first: int = 0) -> None:
         self.response = response
-        self.telling = Telling(response, self._take, first, include or ())
+        self.emitter = EventEmitter(response, self._take, first, include or ())
         self.failure: BaseException | None = None
         """The error, if it failed."""
         self.abandoned = False
@@ -61,9 +61,9 @@ class Run:
     async def _work(self, work: Work) -> None:
         response = self.response
         if not response.background:
-            self.telling.state("response.created")
+            self.emitter.state("response.created")
         response.status = "in_progress"
-        self.telling.state("response.in_progress")
+        self.emitter.state("response.in_progress")
         try:
             self._working = True
             if self.abandoned:
@@ -104,7 +104,7 @@ class Run:
     async def _end(self, store: Store) -> None:
         response = self.response
         whole = response.status == "completed"
-        self.telling.end_open("completed" if whole else "incomplete")
+        self.emitter.end_open("completed" if whole else "incomplete")
         if whole:
             response.completed_at = int(time.time())
         try:
@@ -125,7 +125,7 @@ class Run:
         self._end_emitted = True
         # The API has no event for a cancelled response: it ends as an incomplete one, whose status says it.
         status = self.response.status
-        self.telling.state(f"response.{'incomplete' if status == 'cancelled' else status}")
+        self.emitter.state(f"response.{'incomplete' if status == 'cancelled' else status}")
 
     def abandon(self, reason: str | None = None) -> None:
         """Stops the model and the tools when the caller is gone, or has cancelled. The output so far is stored with the
@@ -159,8 +159,8 @@ class Run:
     def queued(self) -> None:
         """Emits that it is queued; the process that makes it emits the rest."""
         self.response.status = "queued"
-        self.telling.state("response.created")
-        self.telling.state("response.queued")
+        self.emitter.state("response.created")
+        self.emitter.state("response.queued")
         self._ended.set()
 
     def failed(self, reason: str) -> None:
@@ -207,5 +207,5 @@ class Run:
 
     def shown(self) -> Response:
         """The response as the client asked to see it."""
-        output = [self.telling.visible(item) for item in self.response.output]
+        output = [self.emitter.visible(item) for item in self.response.output]
         return msgspec.structs.replace(self.response, output=output)

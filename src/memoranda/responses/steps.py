@@ -49,7 +49,7 @@ Step = CallTools | AskAgain | Finish
 INCOMPLETE: dict[str, str] = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 
-class Known(msgspec.Struct, frozen=True):
+class ToolNames(msgspec.Struct, frozen=True):
     """The names of tools that run here and of those of the client, and the ids of calls that must be approved first."""
 
     here: Collection[str] = msgspec.field(default_factory=frozenset)
@@ -57,7 +57,7 @@ class Known(msgspec.Struct, frozen=True):
     client: Collection[str] = msgspec.field(default_factory=frozenset)
 
 
-def next_step(turn: ModelTurn, known: Known, left: int) -> Step:
+def next_step(turn: ModelTurn, known: ToolNames, left: int) -> Step:
     """What follows a turn, when `left` more calls may run here.
 
     Calls of the client's functions end the response, after those that run here have run. An unknown name is answered

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from memoranda.config.sections import Summarization
 from memoranda.providers.chat.base import Ask, Model
-from memoranda.providers.chat.said import Meter, said
+from memoranda.providers.chat.completion import Meter, complete
 from memoranda.responses import values
 from memoranda.responses.values import Item, Summary, output_text, text_of
 from memoranda.text.extracting import chosen, looked_at, sentences, trimmed, weights
@@ -85,7 +85,7 @@ async def _by_model(
             stream=False,
             seconds=call_seconds,
         )
-        notes, name = await said(model, ask, meter)
+        notes, name = await complete(model, ask, meter)
         by = name or by
     return notes, by
 

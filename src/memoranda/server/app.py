@@ -22,7 +22,7 @@ from starlette.types import Receive, Scope, Send
 
 from memoranda.app.memoranda import Memoranda
 from memoranda.app.workspace import Workspace
-from memoranda.mcp.place import PATH as MCP
+from memoranda.mcp.endpoint import PATH as MCP
 from memoranda.server.auth import Guard
 from memoranda.server.console import Console
 from memoranda.server.errors import ClientGone, Refused, error_response, unknown_route

@@ -16,7 +16,7 @@ from memoranda.responses.runs import ENDING, Run
 from memoranda.responses.values import Item, Response
 from memoranda.server import wire_chat as wire
 from memoranda.server.auth import name_in
-from memoranda.server.chat_requests import Asked, asked
+from memoranda.server.chat_requests import ChatRequest, asked
 from memoranda.server.errors import ErrorEnvelope, Refused, problem
 from memoranda.server.route import Call, Route
 from memoranda.server.sse import Event, EventStream, Frames, finished, keepalive
@@ -29,7 +29,7 @@ NUMBERS = ("index", "start_index", "end_index")
 _encoder = msgspec.json.Encoder()
 
 
-def failure_of(run: Run, asked: Asked) -> BaseException | None:
+def failure_of(run: Run, asked: ChatRequest) -> BaseException | None:
     """Return the error of an answer that is missing or incomplete; None if it is complete."""
     if run.response.status != "failed":
         return None
@@ -154,7 +154,7 @@ class ChatFrames(Frames):
         return b"data: [DONE]\n\n"
 
 
-async def chunks(run: Run, asked: Asked) -> AsyncIterator[list[wire.ChatChunk]]:
+async def chunks(run: Run, asked: ChatRequest) -> AsyncIterator[list[wire.ChatChunk]]:
     """The chunks of an answer, in batches as they arrive.
 
     Raises:

@@ -29,7 +29,7 @@ LOGPROBS = "message.output_text.logprobs"
 _PLACE = re.compile(r"input\[(\d+)\]")
 
 
-class Asked(msgspec.Struct, frozen=True):
+class ChatRequest(msgspec.Struct, frozen=True):
     """A chat completion request in the terms of the responses engine. `places` are the indexes of the messages that
     the items come from."""
 
@@ -60,7 +60,7 @@ class Asked(msgspec.Struct, frozen=True):
         return names.get(field, field)
 
 
-def asked(body: wire.ChatBody, subject: Subject, session: str | None, alone: bool) -> Asked:
+def asked(body: wire.ChatBody, subject: Subject, session: str | None, alone: bool) -> ChatRequest:
     """Convert a request for the engine. `session` is the session that a header names; `alone` means that the server
     has no keys, so that all requests without a user come from one person.
 
@@ -88,7 +88,7 @@ def asked(body: wire.ChatBody, subject: Subject, session: str | None, alone: boo
     )
     options = {name: value for name in OPTIONS if (value := getattr(body, name)) is not None}
     observed = body.store is not False and body.memory is not False
-    return Asked(request, Exchange(observed=observed, options=options), places, body)
+    return ChatRequest(request, Exchange(observed=observed, options=options), places, body)
 
 
 def _refuse(body: wire.ChatBody) -> None:

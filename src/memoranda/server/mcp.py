@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from memoranda.app.memoranda import Memoranda
 from memoranda.errors import Forbidden, Unauthorized
-from memoranda.mcp.place import PATH, Place
+from memoranda.mcp.endpoint import PATH, EndpointQuery
 from memoranda.server.auth import Guard
 from memoranda.server.errors import JSON, Refused, error_response
 from memoranda.server.inputs import from_query
@@ -102,13 +102,13 @@ class Mcp:
         if cut:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    def _caller(self, request: Request) -> tuple[Subject, Place]:
+    def _caller(self, request: Request) -> tuple[Subject, EndpointQuery]:
         subject = self._guard.subject(request, "read")
         origin = request.headers.get("origin")
         if origin is not None and not self._allowed(origin, request):
             says = f"pages of {origin} may not call this server; add it to mcp.allowed_origins"
             raise Refused(403, "origin_not_allowed", says)
-        place = from_query(request.query_params, Place)
+        place = from_query(request.query_params, EndpointQuery)
         return acting_for(subject, place.user), place
 
     def _allowed(self, origin: str, request: Request) -> bool:

@@ -27,7 +27,7 @@ from memoranda.types import Memory, Query
 MEM0 = Api("mem0", (*BEARER, "Token"), envelope=wire.Mem0Failure, failure=wire.failure)
 PAGE_SIZE = 100
 Listed = list[wire.Mem0Memory] | wire.Mem0Page
-Found = list[wire.Mem0Memory] | wire.Mem0Results
+SearchAnswer = list[wire.Mem0Memory] | wire.Mem0Results
 STEP = 1_000
 """Memories per read when all are scanned."""
 
@@ -199,7 +199,7 @@ async def search(call: Call[wire.Mem0SearchBody, None]) -> wire.Mem0Results:
     return wire.Mem0Results(results=[shown(hit.memory, hit.score, body.fields) for hit in result.results])
 
 
-async def earlier_search(call: Call[wire.Mem0SearchBody, None]) -> Found:
+async def earlier_search(call: Call[wire.Mem0SearchBody, None]) -> SearchAnswer:
     """As earlier clients read it: a list, unless they ask for another format."""
     found = await search(call)
     return found if call.body.output_format == "v1.1" else found.results
@@ -361,7 +361,7 @@ ROUTES = (
         query=wire.Mem0PageQuery,
     ),
     *(
-        _route("POST", path, "Search", earlier_search, "read", Found, body=wire.Mem0SearchBody)
+        _route("POST", path, "Search", earlier_search, "read", SearchAnswer, body=wire.Mem0SearchBody)
         for path in ("/v1/memories/search/", "/v2/memories/search/")
     ),
     _route("GET", "/v1/event/{event_id}/", "What became of a request to add", one_event, "read", wire.Mem0Request),

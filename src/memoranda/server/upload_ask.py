@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from memoranda.document_qa.asking import UploadAsk
-from memoranda.document_qa.values import Asked, AskRequest, Document, LogEntry
+from memoranda.document_qa.values import AskRequest, Document, DocumentAnswer, LogEntry
 from memoranda.server import wire_upload_ask as own
 from memoranda.server.form_files import arrived
 from memoranda.server.route import Call, Form, Route
@@ -58,7 +58,7 @@ async def delete_document(call: Call[None, own.UserQuery]) -> own.Deleted:
 # --- questions -------------------------------------------------------------------------------------
 
 
-async def ask(call: Call[own.AskBody, None]) -> Asked:
+async def ask(call: Call[own.AskBody, None]) -> DocumentAnswer:
     body = call.body
     fields = {name: getattr(body, name) for name in AskRequest.__struct_fields__}
     fields["top_k_docs"] = body.top_k if body.top_k_docs is None else body.top_k_docs
@@ -170,8 +170,8 @@ ROUTES = (
     Route("GET", DOCUMENTS, "A page of documents", documents, "read", own.DocumentPage, query=own.DocumentsQuery),
     Route("GET", DOCUMENT, "One document", document, "read", Document, query=USER),
     Route("DELETE", DOCUMENT, "Delete a document", delete_document, "write", own.Deleted, query=USER),
-    Route("POST", f"{AT}/query", "Ask the documents", ask, "write", Asked, own.AskBody, long=True),
-    Route("POST", f"{AT}/qa/query", "Ask the documents", ask, "write", Asked, own.AskBody, long=True),
+    Route("POST", f"{AT}/query", "Ask the documents", ask, "write", DocumentAnswer, own.AskBody, long=True),
+    Route("POST", f"{AT}/qa/query", "Ask the documents", ask, "write", DocumentAnswer, own.AskBody, long=True),
     Route("GET", SESSIONS, "A page of sessions", sessions, "read", own.AskSessionPage, query=own.PageQuery),
     Route(
         "GET", SESSION, "A session, and what was said in it", session, "read", own.SessionWithMessages,

@@ -18,7 +18,7 @@ from memoranda.validation.constraints import Constraint
 # --- bodies and query strings ----------------------------------------------------------------------
 
 
-Place = Annotated[
+TargetScope = Annotated[
     str,
     Meta(
         pattern=r"^(global|(session|user|agent|channel):[\s\S]+)$",
@@ -38,7 +38,7 @@ class ImportQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """`scope` puts everything there (`session:X`, ..., `global`) instead of where it was; `include_forgotten` stores
     also what was forgotten after the export was made."""
 
-    scope: Place | None = None
+    scope: TargetScope | None = None
     include_forgotten: bool = False
 
 

@@ -9,7 +9,16 @@ from msgspec import UNSET, Meta, UnsetType
 
 from memoranda.knowledge.values import MAX_RESULTS
 from memoranda.server.wire_knowledge import TextContent
-from memoranda.types import EvidenceLevel, Explanation, Name, PlainFilters, Question, Share, configured
+from memoranda.types import (
+    EvidenceLevel,
+    Explanation,
+    Name,
+    PlainFilters,
+    Question,
+    SearchMode,
+    Share,
+    configured,
+)
 from memoranda.validation.constraints import Constraint, OneAbove
 
 OneQuestion = Annotated[
@@ -58,7 +67,7 @@ class PassagesBody(msgspec.Struct, kw_only=True):
     rewrite_query: bool | None = None
     diversity: Share = 0.0
     expand: Expand | None = None
-    mode: Literal["hybrid", "dense", "words"] = "hybrid"
+    mode: SearchMode = "hybrid"
     merge: bool = True
     explain: bool = False
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from memoranda.clock import moment, now_micros
 from memoranda.config.sections import Sessions as Settings
 from memoranda.providers.embeddings.base import Embedder
-from memoranda.sessions.following import write_message
 from memoranda.sessions.message_drafts import SOURCE, is_indexed, message_draft
+from memoranda.sessions.reactions import write_message
 from memoranda.sessions.records import MessageRow, messages_by_id
 from memoranda.store.ingest import windows
 from memoranda.store.origins import hidden
 from memoranda.store.rows import Draft, Record, fetch_ids
-from memoranda.store.transaction import Gone, Writing
+from memoranda.store.transaction import RemovedMemory, Writing
 from memoranda.store.validation import Bounds, changed, draft
 from memoranda.text.stored import compact_json
 from memoranda.types import Change, NewMemory, Subject
@@ -27,7 +27,7 @@ def remove_messages(w: Writing, rows: Sequence[MessageRow]) -> tuple[int, int]:
     rest = [row for row in rows if row.id not in memories]
     more = w.gone(
         [
-            Gone(
+            RemovedMemory(
                 0,
                 row.id,
                 "message",

@@ -8,10 +8,10 @@ from functools import partial
 from msgspec.structs import replace
 
 from memoranda.sessions.editing import remove_messages
-from memoranda.sessions.following import Following
-from memoranda.sessions.keeping import rollup_ids
-from memoranda.sessions.merging import JOIN_JOB
+from memoranda.sessions.merge import JOIN_JOB
+from memoranda.sessions.reactions import MessageReactions
 from memoranda.sessions.records import MessageRow, messages_by_id, sessions_by_id, texts_of
+from memoranda.sessions.summary_memories import rollup_ids
 from memoranda.sessions.values import name_of
 from memoranda.storage.sql.base import Connection
 from memoranda.store.forget_preview import Preview
@@ -90,7 +90,7 @@ def _erased(w: Writing, rows: Sequence[MessageRow]) -> dict[str, int]:
     return {"messages": len(there), "memories": memories, "vectors": vectors}
 
 
-async def erase_summaries(following: Following, run: Forgetting) -> None:
+async def erase_summaries(following: MessageReactions, run: Forgetting) -> None:
     """Clear the summaries of sessions that contain the phrase although no message does; they are made again of the
     messages that are left."""
     text, tenant = run.aim.text, run.aim.tenant
@@ -122,7 +122,7 @@ async def _gone(run: Forgetting, id_: str, participants: str) -> list[str]:
     return [name for name in texts_of(participants) if name not in names]
 
 
-def _cleared(following: Following, text: Phrase, ids: Sequence[str], w: Writing) -> dict[str, int]:
+def _cleared(following: MessageReactions, text: Phrase, ids: Sequence[str], w: Writing) -> dict[str, int]:
     w.draw(1)  # writers of messages wait
     rows = sessions_by_id(w.c, w.tenant, ids).values()
     memories, vectors = following.measure(w, [row.id for row in rows])

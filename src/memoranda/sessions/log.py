@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import msgspec
 
 from memoranda.errors import Conflict, NotFound
-from memoranda.sessions import closing
-from memoranda.sessions.closing import Closing, Cluster
-from memoranda.sessions.merging import JOIN_JOB, merged, near, united
+from memoranda.sessions import boundaries
+from memoranda.sessions.boundaries import Cluster, SessionCloser
+from memoranda.sessions.merge import JOIN_JOB, merged, near, united
 from memoranda.sessions.records import (
     MessageRow,
     SessionRow,
@@ -66,11 +66,11 @@ class Logged(msgspec.Struct):
 class Log:
     """Writes messages of one transaction."""
 
-    def __init__(self, w: Writing, heard: Heard, closing: Closing) -> None:
+    def __init__(self, w: Writing, heard: Heard, closer: SessionCloser) -> None:
         self.w = w
         self.heard = heard
-        self.closing = closing
-        self.settings = closing.settings
+        self.closer = closer
+        self.settings = closer.settings
         self.tenant = heard.subject.tenant_id
         self.logged = Logged()
         self._became: dict[str, str] = {}
@@ -128,7 +128,7 @@ class Log:
     def _clusters(self, fresh: Sequence[Saying]) -> list[Cluster]:
         times = [saying.row.occurred_at for saying in fresh]
         whole = self.heard.session_id is not None or not self.settings.enabled
-        return closing.clusters(times, closing.FOREVER if whole else self.closing.gap)
+        return boundaries.clusters(times, boundaries.FOREVER if whole else self.closer.gap)
 
     def _session(self, cluster: Cluster, sayings: Sequence[Saying]) -> str:
         """Return the id of the session of these messages, after it was updated or created."""
@@ -143,8 +143,8 @@ class Log:
             self.w.c.load("sessions", SessionRow._fields, [row])
             self.logged.opened.append(row.id)
             self._close_earlier(cluster)
-        if row.extraction == "eager" and EXTRACT_JOB in self.closing.jobs.kinds:
-            self.closing.jobs.place(
+        if row.extraction == "eager" and EXTRACT_JOB in self.closer.jobs.kinds:
+            self.closer.jobs.place(
                 self.w.c, self.tenant, EXTRACT_JOB, {"session_id": row.id}, dedup_key=row.id
             )
             self.logged.woken.add(EXTRACT_JOB)
@@ -167,9 +167,9 @@ class Log:
                 )
             return [row]
         if not self.settings.enabled:
-            last = self._before(closing.FOREVER)
+            last = self._before(boundaries.FOREVER)
             return [last] if last is not None and last.status == "open" else []
-        return near(c, self.tenant, heard.channel_id, heard.owner, cluster, self.closing.gap)
+        return near(c, self.tenant, heard.channel_id, heard.owner, cluster, self.closer.gap)
 
     @property
     def _private(self) -> int:
@@ -184,9 +184,9 @@ class Log:
         """Close the session before the silence."""
         if self.heard.session_id is not None or not self.settings.enabled:
             return
-        row = self._before(cluster.started_at - self.closing.gap)
+        row = self._before(cluster.started_at - self.closer.gap)
         if row is not None and row.status == "open":
-            self.logged.woken |= self.closing.close(self.w.c, [row], self.heard.now)
+            self.logged.woken |= self.closer.close(self.w.c, [row], self.heard.now)
             self.logged.closed.append(row.id)
 
     def _begun(self, cluster: Cluster) -> SessionRow:
@@ -249,7 +249,7 @@ class Log:
             started_at=min(row.started_at, cluster.started_at),
             ended_at=ended,
             last_seen_at=heard.now,
-            due_at=closing.due_at(ended, heard.now, self.closing.gap),
+            due_at=boundaries.due_at(ended, heard.now, self.closer.gap),
             message_count=row.message_count + len(joined),
             participants=united(row.participants, [message.name for message in joined]),
             users=users,
@@ -276,7 +276,7 @@ class Log:
             self._became[other.id] = row.id
         if left:
             payload = {"session_id": row.id}
-            self.closing.jobs.place(self.w.c, self.tenant, JOIN_JOB, payload, dedup_key=row.id)
+            self.closer.jobs.place(self.w.c, self.tenant, JOIN_JOB, payload, dedup_key=row.id)
             self.logged.woken.add(JOIN_JOB)
         return row
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from memoranda.config.sections import Sessions as Settings
 from memoranda.errors import InvalidInput
-from memoranda.sessions.closing import Closing, note
+from memoranda.sessions.boundaries import SessionCloser, note
 from memoranda.sessions.log import Heard, Log, Logged, Saying, known_messages
 from memoranda.sessions.records import MessageRow, session_of, to_message
 from memoranda.sessions.switches import switches_of
@@ -48,7 +48,7 @@ SAME_ROLES = {"human": "user", "ai": "assistant"}
 """LangChain's names of roles, and those that are stored in their place."""
 
 
-class Place:
+class MessageTarget:
     """Where messages belong, for whom they are stored, and the settings that apply to all of them."""
 
     def __init__(self, subject: Subject, around: Around) -> None:
@@ -95,7 +95,7 @@ def _through(subject: Subject, response_id: str) -> Subject:
 
 
 def sayings(
-    new: Sequence[NewMessage], place: Place, now: int, settings: Settings, bounds: Bounds
+    new: Sequence[NewMessage], place: MessageTarget, now: int, settings: Settings, bounds: Bounds
 ) -> list[Saying]:
     """Return the messages in the form to be stored. Tokens are counted: do not run this on the event loop for many.
 
@@ -109,7 +109,7 @@ def sayings(
 
 
 def _saying(
-    new: NewMessage, place: Place, now: int, settings: Settings, bounds: Bounds, where: str
+    new: NewMessage, place: MessageTarget, now: int, settings: Settings, bounds: Bounds, where: str
 ) -> Saying:
     check_name(new.speaker, f"{where}speaker")
     memory = draft(_memory(new, place), place.writer(new.role), now, bounds, where)
@@ -147,7 +147,7 @@ def _logged(row: Record, new: NewMessage) -> str:
     return compact_json({**new.metadata, **stamp}) if new.metadata or stamp else "{}"
 
 
-def _memory(new: NewMessage, place: Place) -> NewMemory:
+def _memory(new: NewMessage, place: MessageTarget) -> NewMemory:
     metadata = new.metadata if new.speaker is None else {**new.metadata, "speaker": new.speaker}
     return NewMemory(
         content=new.content,
@@ -185,7 +185,7 @@ class Ready:
     """Messages checked and counted. `write` stores them in a transaction; after the commit `observed` returns the
     results and `woken` the kinds of jobs to wake."""
 
-    def __init__(self, core: Core, place: Place, sayings: Sequence[Saying], now: int) -> None:
+    def __init__(self, core: Core, place: MessageTarget, sayings: Sequence[Saying], now: int) -> None:
         self._core = core
         self._place = place
         self._sayings = sayings
@@ -224,7 +224,7 @@ class Ready:
             Conflict: an id already names another text, or the session was cut out of a channel.
             NotFound: the session is another's.
         """
-        place, closing = self._place, Closing(self._core)
+        place, closer = self._place, SessionCloser(self._core)
         mode, sayings = self._to_extract(w.c)
         groups: dict[str | None, list[int]] = {}
         for i, saying in enumerate(sayings):
@@ -236,7 +236,7 @@ class Ready:
                 place.subject, [sayings[i] for i in places], place.session_id, place.channel_id, owner,
                 place.agent_id, mode, self._now,
             )  # fmt: skip
-            done.append((places, Log(w, heard, closing).write()))
+            done.append((places, Log(w, heard, closer).write()))
         return done
 
     def _to_extract(self, c: Connection) -> tuple[Mode, Sequence[Saying]]:

@@ -13,13 +13,13 @@ from typing_extensions import Unpack
 from memoranda.clock import in_zone, now_micros
 from memoranda.errors import Forbidden, InvalidInput
 from memoranda.sessions import records
-from memoranda.sessions.closing import SUMMARIZE_JOB, Closing, note
+from memoranda.sessions.boundaries import SUMMARIZE_JOB, SessionCloser, note
 from memoranda.sessions.editing import remove_messages, rewritten
 from memoranda.sessions.external import digest_given
-from memoranda.sessions.merging import JOIN_JOB
-from memoranda.sessions.message_drafts import Place, Ready, changed, sayings
+from memoranda.sessions.merge import JOIN_JOB
+from memoranda.sessions.message_drafts import MessageTarget, Ready, changed, sayings
 from memoranda.sessions.records import MessageRow, SessionRow, Wanted, to_message, to_session
-from memoranda.sessions.summarizing import Summarizing
+from memoranda.sessions.summary_jobs import SummaryJobs
 from memoranda.sessions.values import (
     STATUSES,
     Around,
@@ -46,7 +46,7 @@ from memoranda.validation.dates import moment_in
 from memoranda.validation.messages import MOMENT
 
 T = TypeVar("T")
-Said = str | NewMessage | Mapping[str, Any] | Iterable[NewMessage | Mapping[str, Any] | str]
+MessageInput = str | NewMessage | Mapping[str, Any] | Iterable[NewMessage | Mapping[str, Any] | str]
 MAX_PAGE = 1_000
 SHORT = 4_000
 """The most characters whose tokens are counted on the event loop; more go to a thread."""
@@ -64,7 +64,7 @@ class Sessions:
 
     async def observe(
         self,
-        messages: Said,
+        messages: MessageInput,
         *,
         session_id: str | None = None,
         channel_id: str | None = None,
@@ -97,12 +97,12 @@ class Sessions:
             observed += some.observed(await changed(self._core, self._tenant, some.write, some.woken))
         return observed
 
-    async def prepare(self, messages: Said, **place: Unpack[Around]) -> Ready:
+    async def prepare(self, messages: MessageInput, **place: Unpack[Around]) -> Ready:
         """Return what `observe` stores, checked and counted, to be written in a transaction with something else. Errors
         as `observe`, except those that only the transaction can detect."""
         must_write(self.subject)
         new = self._taken(messages)
-        asked = Place(self.subject, place)
+        asked = MessageTarget(self.subject, place)
         self._may_own(asked.user_id, "user_id")
         for i, message in enumerate(new):
             self._may_own(message.user_id, f"[{i}].user_id" if len(new) > 1 else "user_id")
@@ -245,12 +245,12 @@ class Sessions:
             NotFound: no such session for this subject.
         """
         must_write(self.subject)
-        closing = Closing(self._core)
+        closer = SessionCloser(self._core)
 
         def work(w: Writing) -> tuple[SessionRow, set[str], bool]:
             now = w.draw(1) and now_micros()
             row = records.session_seen(w.c, self.subject, id)
-            kinds = closing.close(w.c, [row], now)
+            kinds = closer.close(w.c, [row], now)
             return records.session_seen(w.c, self.subject, id), kinds, row.status == "open"
 
         row, _, closed = await self._change(work, lambda done: done[1])
@@ -268,7 +268,7 @@ class Sessions:
         """
         must_write(self.subject)
         row = await self._read(lambda c: records.session_seen(c, self.subject, id))
-        await Summarizing(self._core).one(self._tenant, row)
+        await SummaryJobs(self._core).one(self._tenant, row)
         return await self.get(id)
 
     async def save_summary(
@@ -288,7 +288,7 @@ class Sessions:
         new = convert(msgspec.to_builtins(raw), NewSummary)
         digest = digest_given(new, self._core.ingest.bounds)
         find = partial(records.own_session, subject=self.subject, id_=id)
-        await Summarizing(self._core).store(self._tenant, find, digest, new.message_count)
+        await SummaryJobs(self._core).store(self._tenant, find, digest, new.message_count)
         return await self.get(id)
 
     async def fail_summary(self, id: str, reason: Annotated[str, some_text(10_000)]) -> Session:
@@ -303,7 +303,7 @@ class Sessions:
         must_write(self.subject)
         check_text(reason, "reason", self._core.ingest.bounds)
         find = partial(records.own_session, subject=self.subject, id_=id)
-        await Summarizing(self._core).fail(self._tenant, find, reason)
+        await SummaryJobs(self._core).fail(self._tenant, find, reason)
         return await self.get(id)
 
     async def update_message(self, session_id: str, id: str, content: Content) -> Message:

@@ -12,10 +12,10 @@ from memoranda.clock import local, moment
 from memoranda.config.sections import Sessions as Settings
 from memoranda.errors import ModelBroken
 from memoranda.providers.chat.base import Ask, Model
-from memoranda.providers.chat.said import said
+from memoranda.providers.chat.completion import complete
 from memoranda.sessions.digests import ENTITIES, ITEM_CHARS, LISTED, TOPICS, Digest, Turn, digest_of
-from memoranda.sessions.keeping import session_header
 from memoranda.sessions.records import MessageRow, SessionRow, texts_of
+from memoranda.sessions.summary_memories import session_header
 from memoranda.store.core import Core
 from memoranda.store.ids import nameable
 from memoranda.store.rows import zone_of
@@ -153,7 +153,7 @@ def _listed(value: Any, limit: int) -> list[str]:
 
 
 PURPOSE = "sessions"
-"""The purpose of summaries in the ledger."""
+"""The purpose of summaries, by which costs are summed."""
 MODEL_TOKENS = 12_000
 """Tokens of a conversation that a model reads, at most; half of its context, if that is less."""
 MESSAGE_TOKENS = 1_000
@@ -165,13 +165,13 @@ FIRST_PART = 0.25
 """The share of the budget for the beginning of a conversation that is too long."""
 
 
-class Telling:
+class Summarizer:
     """Makes digests at a tenant's cost; in the background, replies to users have priority."""
 
     def __init__(self, core: Core, tenant: str, *, background: bool) -> None:
         self._core = core
         self._settings: Settings = core.config.sessions
-        self._model: Model = core.ledger.paid(core.model, tenant, PURPOSE, background=background)
+        self._model: Model = core.costs.paid(core.model, tenant, PURPOSE, background=background)
 
     @property
     def by_rules(self) -> bool:
@@ -234,7 +234,7 @@ class Telling:
             response_format=None if attempts else FORM,
             stream=False,
         )
-        answer = await said(self._model, ask)
+        answer = await complete(self._model, ask)
         return parsed(answer.text, answer.name or self.name, most)
 
 

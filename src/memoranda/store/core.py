@@ -30,7 +30,7 @@ from memoranda.store.retrieval.search import Recall, Settings
 from memoranda.store.rows import Draft, Record, attributes
 from memoranda.store.store import Store
 from memoranda.store.transaction import Writing, no_two_texts
-from memoranda.store.usage import Ledger
+from memoranda.store.usage import CostTracker
 from memoranda.store.validation import check_name
 from memoranda.text.splitting import Chunking
 from memoranda.types import Subject
@@ -100,7 +100,7 @@ class Core(msgspec.Struct):
     config: Config
     model: Model
     fallback: Model | None
-    ledger: Ledger
+    costs: CostTracker
     quotas: Quotas
     chunking: Chunking
     erasers: list[Eraser] = msgspec.field(default_factory=list)

@@ -12,7 +12,7 @@ from memoranda.filters import matches
 from memoranda.storage.sql.base import Connection
 from memoranda.store.access import visible_to
 from memoranda.store.changes import ROWS, parted
-from memoranda.store.forgetting import NOTHING, Aim, Eraser, Forgetting, Found, Work, erase_memories
+from memoranda.store.forgetting import NOTHING, Aim, ErasedCounts, Eraser, Forgetting, Work, erase_memories
 from memoranda.store.jobs import Jobs
 from memoranda.store.rows import Record, attributes, to_memory
 from memoranda.store.store import Store
@@ -63,11 +63,11 @@ class Preview(Forgetting):
             ],
         )
 
-    async def change(self, work: Work, found: Found = NOTHING, sources: Collection[str] = ()) -> None:
+    async def change(self, work: Work, found: ErasedCounts = NOTHING, sources: Collection[str] = ()) -> None:
         """Count what `work` would erase."""
         await self.count(found, sources)
 
-    async def count(self, found: Found, sources: Collection[str] = ()) -> None:
+    async def count(self, found: ErasedCounts, sources: Collection[str] = ()) -> None:
         """Count rows by kind, and the memories whose ids are among `sources`."""
         for kind, rows in found.items():
             if isinstance(rows, int):

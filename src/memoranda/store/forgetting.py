@@ -47,10 +47,10 @@ PASSES = 5
 MESSAGE = "message"
 Work = Callable[[Writing], Mapping[str, int]]
 """Erases rows, and returns how many by kind."""
-Found = Mapping[str, int | Collection[Hashable]]
+ErasedCounts = Mapping[str, int | Collection[Hashable]]
 """What is erased, by kind: a number of rows that no other page contains, or identifiers of rows that other pages may
 contain as well."""
-NOTHING: Found = {}
+NOTHING: ErasedCounts = {}
 
 
 class Aim(msgspec.Struct, frozen=True):
@@ -184,7 +184,7 @@ class Forgetting(ABC):
         """Sessions that lose messages, or their summaries."""
 
     @abstractmethod
-    async def change(self, work: Work, found: Found = NOTHING, sources: Collection[str] = ()) -> None:
+    async def change(self, work: Work, found: ErasedCounts = NOTHING, sources: Collection[str] = ()) -> None:
         """Erase one page by `work`, which erases what is `found`. `sources` are the ids of messages and memories that
         go, with what is made of them."""
 
@@ -216,7 +216,7 @@ class Erasure(Forgetting):
         seqs = [row.seq for row in rows]
         await self.change(lambda w: removed(w, seqs))
 
-    async def change(self, work: Work, found: Found = NOTHING, sources: Collection[str] = ()) -> None:
+    async def change(self, work: Work, found: ErasedCounts = NOTHING, sources: Collection[str] = ()) -> None:
         """Erase one page: `work` erases rows and returns how many by kind, in one transaction with the tombstone's
         counts."""
 

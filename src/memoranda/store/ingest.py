@@ -19,7 +19,7 @@ from memoranda.store.changes import DRAFTS, Outcome, Settled, StoredVectors, par
 from memoranda.store.retrieval.candidates import Vectors
 from memoranda.store.rows import ITEM, TEXT_SEPARATOR, Draft, Part, Record, header, searched_text
 from memoranda.store.store import Along, Store
-from memoranda.store.usage import Cost, Ledger
+from memoranda.store.usage import Cost, CostTracker
 from memoranda.store.validation import GIVEN, NUMERIC, Bounds, changed, check_vector, draft
 from memoranda.text.hashing import digest
 from memoranda.types import Change, NewMemory, Subject
@@ -28,7 +28,7 @@ log = logging.getLogger("memoranda.ingest")
 P = ParamSpec("P")
 T = TypeVar("T")
 WRITE, FILES, EMBED = "write", "files", "embed"
-"""Purposes in the ledger: a write, the indexing of a file, and embeddings made later."""
+"""Purposes by which costs are summed: a write, the indexing of a file, and embeddings made later."""
 BATCH = 1_000
 """Drafts that are embedded together."""
 FEW = 4
@@ -39,13 +39,13 @@ class Ingest:
     """Writes memories into one store with one embedder."""
 
     def __init__(
-        self, store: Store, embedder: Embedder, threads: Threads, bounds: Bounds, ledger: Ledger
+        self, store: Store, embedder: Embedder, threads: Threads, bounds: Bounds, costs: CostTracker
     ) -> None:
         self.store = store
         self.embedder = embedder
         self.threads = threads
         self.bounds = bounds
-        self.ledger = ledger
+        self.costs = costs
         self.unstored: dict[tuple[str, int], NDArray[np.float32]] = {}
         """The vectors of first windows that are being stored, by tenant and seq: who reads these first, and stored
         vectors after, misses none."""
@@ -91,7 +91,7 @@ class Ingest:
     async def prepare(self, tenant: str, drafts: Sequence[Draft]) -> None:
         """Embed the drafts without vectors, for a transaction of the caller's own. Drafts that cannot be embedded now
         stay without vectors: the embeddings of their rows are pending."""
-        self.ledger.note(tenant, WRITE, Cost(operations=len(drafts)))
+        self.costs.note(tenant, WRITE, Cost(operations=len(drafts)))
         with _later(drafts):
             await self._fill(tenant, drafts, WRITE)
 
@@ -105,7 +105,7 @@ class Ingest:
             EmbedderUnavailable: the model does not answer; nothing was stored.
             SpendingLimit: the tenant has reached its limit of the day; nothing was stored.
         """
-        self.ledger.note(tenant, FILES, Cost(operations=len(drafts)))
+        self.costs.note(tenant, FILES, Cost(operations=len(drafts)))
         await self._fill(tenant, drafts, FILES, embedder)
         return await self.threads.result(self.store.put(drafts, along))
 
@@ -191,7 +191,7 @@ class Ingest:
             vectors = {key: made for key, made in known.items() if made[1] or not embedder.token_dim}
         wanted = [part for key, part in parts.items() if key not in vectors]
         texts = [part.text for part in wanted]
-        embedded = await self.ledger.embed(embedder, texts, tenant=tenant, purpose=purpose)
+        embedded = await self.costs.embed(embedder, texts, tenant=tenant, purpose=purpose)
         codes = [None if tokens is None else tokens.tobytes() for tokens in embedded.tokens_of_each]
         for part, vector, tokens in zip(wanted, embedded.vectors, codes, strict=True):
             vectors[part.text_hash] = vector, tokens
@@ -247,7 +247,7 @@ class Ingest:
         """
         embedder = embedder or self.embedder
         drafts = await self._embedded(tenant, rows, EMBED, reuse=reuse, embedder=embedder)
-        self.ledger.note(tenant, EMBED, Cost(operations=len(drafts)))
+        self.costs.note(tenant, EMBED, Cost(operations=len(drafts)))
         settled = 0
         for some in parted(drafts, self.store.weight, DRAFTS):
             settled += await self.threads.result(self.store.settle(tenant, _settled(some), embedder.model))

@@ -28,7 +28,7 @@ class Spaces(msgspec.Struct, frozen=True):
     next: int | None = None
 
 
-class Gone(NamedTuple):
+class RemovedMemory(NamedTuple):
     """A removed memory, with the fields that cascades need. `name` is that of its speaker, else of its user;
     `superseded_by` is the fact that took its place, at `invalid_at`."""
 
@@ -272,7 +272,7 @@ class Writing:
         if not gone:
             return 0, vectors
         removed = [
-            Gone._make([*fields, speaker_of(metadata, None) or user, by, at])
+            RemovedMemory._make([*fields, speaker_of(metadata, None) or user, by, at])
             for *fields, metadata, user, by, at in self.c.all("memories_going", [self.tenant, listed])
         ]
         rev = self.draw(1)
@@ -287,7 +287,7 @@ class Writing:
         more = self.gone(removed)
         return len(gone) + more[0], vectors + more[1]
 
-    def gone(self, removed: Sequence[Gone]) -> tuple[int, int]:
+    def gone(self, removed: Sequence[RemovedMemory]) -> tuple[int, int]:
         """Call the cascades for removed rows, which may also be messages that are no memories. Return the (rows,
         vectors) that they deleted."""
         self.note(identity for item in removed for identity in identities_of(item.id, item.dedup_key))
@@ -304,7 +304,7 @@ class Writing:
             edit(self, before, after)
 
 
-Cascade = Callable[[Writing, Sequence[Gone]], tuple[int, int]]
+Cascade = Callable[[Writing, Sequence[RemovedMemory]], tuple[int, int]]
 """Called with removed memories (never chunks); returns the (rows, vectors) that it removed with them."""
 Edit = Callable[[Writing, Record, Record], None]
 """Called with a memory before and after a change of its text, role, date or sources."""

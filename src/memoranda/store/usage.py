@@ -18,7 +18,7 @@ from memoranda.concurrency.threads import Threads
 from memoranda.config.sections import Spending
 from memoranda.errors import MemorandaError, ModelError, SpendingLimit
 from memoranda.providers.chat.base import Ask, Ended, Model, Piece, TokenUsage
-from memoranda.providers.chat.said import Meter, characters, estimated
+from memoranda.providers.chat.completion import Meter, characters, estimated
 from memoranda.providers.embeddings.base import Embedded, Embedder, Task
 from memoranda.storage.sql.base import Connection, Database
 
@@ -102,7 +102,7 @@ class _Today(msgspec.Struct):
         return spent.tokens_embedded
 
 
-class Ledger:
+class CostTracker:
     """Costs by tenant, day and purpose; written within a second, and at close. Runs on the event loop."""
 
     def __init__(
@@ -298,11 +298,11 @@ class Ledger:
 class Paid(Model):
     """A model at a tenant's cost. The first answer counts as one operation, however many calls follow."""
 
-    def __init__(self, inner: Model, ledger: Ledger, tenant: str, purpose: str, background: bool) -> None:
+    def __init__(self, inner: Model, costs: CostTracker, tenant: str, purpose: str, background: bool) -> None:
         self.name = inner.name
         self.quotes_only = inner.quotes_only
         self._inner = inner
-        self._ledger = ledger
+        self._costs = costs
         self._place = (tenant, purpose)
         self._background = background
         self._counted = False
@@ -315,7 +315,7 @@ class Paid(Model):
             SpendingLimit: the tenant has reached its limit of the day.
         """
         tenant, purpose = self._place
-        await self._ledger.check(tenant, MODEL_LIMITS + (BACKGROUND_LIMITS if purpose in BACKGROUND else ()))
+        await self._costs.check(tenant, MODEL_LIMITS + (BACKGROUND_LIMITS if purpose in BACKGROUND else ()))
         if self._background:
             ask = msgspec.structs.replace(ask, background=True)
         usage: TokenUsage | None = None
@@ -344,7 +344,7 @@ class Paid(Model):
             tokens_out=usage.output,
         )
         self._counted = True
-        self._ledger.note(*self._place, cost)
+        self._costs.note(*self._place, cost)
 
     async def names(self) -> list[str]:
         return await self._inner.names()

@@ -96,6 +96,6 @@ def test_an_index_that_cannot_commit_is_seen_and_built_anew(
         until(lambda: words.stuck, f"{STUCK} failed commits", accept=bool)
         assert opened.memories.forget([gone]).memories == 1
         assert check(store) == {"rows": "ok", "index": "ok", "words": "ok"}
-        found: Any = opened.memories.search("kettle", mode="words").results
+        found: Any = opened.memories.search("kettle", mode="keyword").results
         assert [hit.memory.id for hit in found] == [kept]
-        assert opened.memories.search("swordfish", mode="words").results == []
+        assert opened.memories.search("swordfish", mode="keyword").results == []

@@ -12,7 +12,7 @@ import pytest
 
 from memoranda.errors import IndexUnavailable
 from memoranda.filters import Compare
-from memoranda.indexes.vector import Place, VectorBatch, memory
+from memoranda.indexes.vector import IndexLocation, VectorBatch, memory
 from memoranda.indexes.vector.memory import MemoryIndex
 
 DIM, ROWS = 16, 6000
@@ -26,7 +26,7 @@ def batch(seqs: range, secret: str = "plain") -> VectorBatch:
 
 
 def opened(folder: Path, url: str = "memory:") -> MemoryIndex:
-    return MemoryIndex(url, DIM, Place(folder))
+    return MemoryIndex(url, DIM, IndexLocation(folder))
 
 
 def filled(folder: Path) -> Path:
@@ -84,7 +84,7 @@ def test_damage_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Non
 def test_another_dimension_or_engine_starts_empty(tmp_path: Path) -> None:
     for name, url, dim in (("a", "memory:", DIM + 8), ("b", "memory:?engine=float", DIM)):
         filled(tmp_path / name)
-        index = MemoryIndex(url, dim, Place(tmp_path / name))
+        index = MemoryIndex(url, dim, IndexLocation(tmp_path / name))
         assert (index.watermark, index.count("large")) == (0, 0)
         index.close()
 

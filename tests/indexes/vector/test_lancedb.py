@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from memoranda.errors import ConfigError, IndexUnavailable
 from memoranda.filters import EVERYTHING, AllOf, AnyOf, Compare, Filter, matches
-from memoranda.indexes.vector import Place, VectorBatch, open_index
+from memoranda.indexes.vector import IndexLocation, VectorBatch, open_index
 from memoranda.indexes.vector.lance_options import parse, table_name
 from support import live_files
 
@@ -35,7 +35,7 @@ DIM = 16
 def opened(folder: Path | None, options: str = "", dim: int = DIM, space: str = "default") -> LanceIndex:
     from memoranda.indexes.vector.lancedb import LanceIndex
 
-    return LanceIndex(f"lancedb:{options}", dim, Place(folder, space))
+    return LanceIndex(f"lancedb:{options}", dim, IndexLocation(folder, space))
 
 
 def noise(rows: int, dim: int = DIM, seed: int = 0) -> NDArray[np.float32]:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from memoranda.filters import EVERYTHING, Compare, matches
-from memoranda.indexes.vector import Place, VectorBatch, memory, open_index
+from memoranda.indexes.vector import IndexLocation, VectorBatch, memory, open_index
 from memoranda.indexes.vector.floats import FileFloats
 from memoranda.indexes.vector.memory import MemoryIndex
 from memoranda.indexes.vector.quantised import BLOCK_ROWS, NO_BLOCKS, open_engine
@@ -136,7 +136,7 @@ def test_rows_of_a_long_file_are_those_of_the_mapping(
 
 def test_an_index_lets_go_of_its_files(tmp_path: Path) -> None:
     for _ in range(5):
-        index = MemoryIndex("memory:", DIM, Place(tmp_path))
+        index = MemoryIndex("memory:", DIM, IndexLocation(tmp_path))
         seqs = np.arange(3000)
         vectors = np.random.default_rng(0).standard_normal((3000, DIM), np.float32)
         index.put("t", VectorBatch(seqs, np.zeros(3000, np.int32), vectors, [{}] * 3000))

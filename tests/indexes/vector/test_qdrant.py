@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 from memoranda.errors import ConfigError, IndexUnavailable
 from memoranda.filters import AllOf, AnyOf, Compare, Filter, matches
-from memoranda.indexes.vector import Index, Place, VectorBatch, open_index
+from memoranda.indexes.vector import Index, IndexLocation, VectorBatch, open_index
 from support import live_files
 
 pytest.importorskip("qdrant_client")
@@ -526,11 +526,11 @@ def test_an_engine_that_could_not_be_compacted_is_open(
 def test_spaces_and_prefixes_live_beside_each_other(tmp_path: Path) -> None:
     link_free = [("qdrant:", "a"), ("qdrant:", "b"), ("qdrant:?collection_prefix=other", "a")]
     for number, (url, space) in enumerate(link_free, 1):
-        with closing(qdrant.QdrantIndex(url, DIM, Place(tmp_path, space))) as index:
+        with closing(qdrant.QdrantIndex(url, DIM, IndexLocation(tmp_path, space))) as index:
             assert index.count("t") == 0
             index.put("t", batch(list(range(number)), noise(number)))
     for number, (url, space) in enumerate(link_free, 1):
-        with closing(qdrant.QdrantIndex(url, DIM, Place(tmp_path, space))) as index:
+        with closing(qdrant.QdrantIndex(url, DIM, IndexLocation(tmp_path, space))) as index:
             assert index.count("t") == number
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from memoranda.errors import ConfigError, IndexUnavailable
 from memoranda.filters import EVERYTHING, AllOf, AnyOf, Compare, Filter, Op, matches
-from memoranda.indexes.vector import Place, VectorBatch, open_index, sqlite_search
+from memoranda.indexes.vector import IndexLocation, VectorBatch, open_index, sqlite_search
 from memoranda.indexes.vector.floats import unit
 from memoranda.indexes.vector.sqlitevec import SqliteVecIndex
 from support import live_files
@@ -42,7 +42,7 @@ def batch(seqs: Sequence[int], rows: Sequence[dict[str, Any]] | None = None) -> 
 
 @pytest.fixture
 def index(tmp_path: Path) -> Iterator[SqliteVecIndex]:
-    opened = SqliteVecIndex("sqlitevec:", DIM, Place(tmp_path))
+    opened = SqliteVecIndex("sqlitevec:", DIM, IndexLocation(tmp_path))
     yield opened
     opened.close()
 

@@ -25,7 +25,7 @@ from memoranda.config import Embedder as Settings
 from memoranda.config import load
 from memoranda.errors import ConfigError, EmbedderUnavailable
 from memoranda.providers.embeddings import Embedded, Embedder, Task, http, open_embedder
-from memoranda.providers.embeddings.known import KNOWN
+from memoranda.providers.embeddings.published import PUBLISHED
 from memoranda.providers.embeddings.remote import same_model
 from memoranda.providers.http import retry_after
 from support.embedding_providers import Asked, Provider, Reply
@@ -795,7 +795,7 @@ def test_what_cannot_work_is_refused_when_it_is_opened(
 
 
 def test_the_table_of_models_makes_sense() -> None:
-    for name, model in KNOWN.items():
+    for name, model in PUBLISHED.items():
         assert name == name.lower().removesuffix(":latest")
         assert 16 <= model.max_tokens <= 32768
         assert 64 <= model.dim <= 4096

@@ -144,7 +144,7 @@ def test_a_search_and_a_context_say_whether_they_answer(
         ({"limit": 1}, len(TALK)),
         ({"threshold": 0.9}, len(TALK)),
         ({"mode": "dense"}, len(TALK)),
-        ({"mode": "words"}, None),
+        ({"mode": "keyword"}, None),
         ({"tags": ["nowhere"]}, 0),
         ({"hierarchy": {"user_id": "mara"}}, len(TALK)),
     ],

@@ -139,7 +139,7 @@ def test_a_model_is_asked_only_when_it_is_wanted(scripted: Opened) -> None:
     with scripted({"text": "no", "repeat": True}) as product:
         product.memories.search("which bird arrived?")
         product.memories.search("the heron landed on the jetty", hyde=True)  # sure of it
-        product.memories.search("which bird arrived?", hyde=True, mode="words")
+        product.memories.search("which bird arrived?", hyde=True, mode="keyword")
         product.memories.search("oboe", model_rerank=1)
         assert asked(product) == []
 

@@ -46,7 +46,7 @@ def asked(
     async def run() -> Any:
         embedder = Counting(error)
         embedder.answering.set()
-        questions = Questions(rc.inner.core.ledger, embedder, "asker", below)
+        questions = Questions(rc.inner.core.costs, embedder, "asker", below)
         try:
             return await work(embedder, questions)
         finally:

@@ -104,7 +104,7 @@ def test_off_counts_similarity_and_keywords_alone(rc: BlockingMemoranda) -> None
 def test_one_side_alone_ranks_by_that_side(memories: BlockingMemories) -> None:
     memories.add_many([f"note {n} about the heron and jetty {n % 3}" for n in range(30)])
     talk(memories)
-    for mode, part in (("dense", "cosine"), ("words", "bm25")):
+    for mode, part in (("dense", "cosine"), ("keyword", "bm25")):
         found = memories.search("heron on the jetty", mode=mode, explain=True).results
         assert found == memories.search("heron on the jetty", mode=mode, rerank="off", explain=True).results
         values = [getattr(hit.explanation, part) for hit in found]

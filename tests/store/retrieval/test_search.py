@@ -97,7 +97,7 @@ LIMITS = (1, 3, 10, 13, 50, 60, 140, 1_000)
         [
             {},
             {"mode": "dense"},
-            {"mode": "words"},
+            {"mode": "keyword"},
             {"threshold": 0.3},
             {"rerank": "sessions"},
             {"recency": "boost"},
@@ -139,13 +139,15 @@ def test_conditions_go_before_the_limit(ladder: BlockingMemories) -> None:
         assert steps(ladder.search("question", limit=1, mode=mode, tags=["t0"]).results) == [0]
         lower = {"type": "lt", "key": "step", "value": 4}
         assert steps(ladder.search("question", limit=2, mode=mode, filters=lower).results) == [3, 2]
-    assert steps(ladder.search("rung", limit=1, mode="words", filters={"step": 2}).results) == [2]
+    assert steps(ladder.search("rung", limit=1, mode="keyword", filters={"step": 2}).results) == [2]
+    former = ladder.search("rung", limit=1, mode="words", filters={"step": 2})
+    assert steps(former.results) == [2], "`words` is what `keyword` was called"
     assert steps(ladder.search("question", limit=3, threshold=0.15, filters=lower).results) == [3, 2]
 
 
 def test_more_rows_than_candidates_are_all_reachable(memories: BlockingMemories) -> None:
     memories.add_many([f"heap {n}" for n in range(900)])
-    for mode in ("dense", "words", "hybrid"):
+    for mode in ("dense", "keyword", "hybrid"):
         assert len(memories.search("heap", limit=1000, mode=mode).results) == 900
         last = memories.search("heap", limit=1, mode=mode, filters={"x": None}).results
         assert len(last) == 1
@@ -153,9 +155,9 @@ def test_more_rows_than_candidates_are_all_reachable(memories: BlockingMemories)
 
 def test_a_query_of_nothing_known_finds_by_meaning_only(memories: BlockingMemories) -> None:
     memories.add_many(["alpha", "beta"])
-    assert memories.search("the and of", mode="words").results == []
+    assert memories.search("the and of", mode="keyword").results == []
     assert memories.search("!!! ???").degraded == []
-    assert memories.search("zzzz", mode="words").results == []
+    assert memories.search("zzzz", mode="keyword").results == []
 
 
 @pytest.mark.parametrize(
@@ -180,7 +182,7 @@ def test_a_query_of_nothing_known_finds_by_meaning_only(memories: BlockingMemori
 )
 def test_any_string_is_a_query(memories: BlockingMemories, query: str) -> None:
     memories.add("content x y a b")
-    for mode in ("dense", "words", "hybrid"):
+    for mode in ("dense", "keyword", "hybrid"):
         assert memories.search(query, mode=mode).degraded == []
 
 
@@ -206,7 +208,7 @@ def test_as_of_asks_the_past(memories: BlockingMemories) -> None:
     def lived(as_of: datetime | None) -> set[str]:
         ways = [
             {hit.memory.content for hit in memories.search("lives tea", mode=mode, as_of=as_of).results}
-            for mode in ("dense", "words", "hybrid")
+            for mode in ("dense", "keyword", "hybrid")
         ]
         listed = {row.content for row in memories.list(as_of=as_of).data}
         assert ways == [listed] * 3
@@ -230,7 +232,7 @@ def test_what_will_be_valid_is_not_yet(memories: BlockingMemories) -> None:
 def test_an_update_ends_a_row_in_every_index(memories: BlockingMemories) -> None:
     id_ = memories.add("works at the mill").memory.id
     memories.update(id_, invalid_at=DAY)
-    for mode in ("dense", "words", "hybrid"):
+    for mode in ("dense", "keyword", "hybrid"):
         assert memories.search("works mill", mode=mode).results == []
     assert memories.get(id_).invalid_at == DAY
     memories.update(id_, invalid_at=None)
@@ -261,7 +263,7 @@ def test_weights_of_one_side_are_that_side(memories: BlockingMemories) -> None:
     memories.add_many(
         [f"{a} {b}" for a, b in itertools.product(["red", "blue", "green"], ["door", "gate", "wall"])]
     )
-    for mode, weights in (("dense", {"words": 0.0}), ("words", {"dense": 0.0})):
+    for mode, weights in (("dense", {"words": 0.0}), ("keyword", {"dense": 0.0})):
         alone = memories.search("red door", mode=mode, limit=100)
         weighed = memories.search("red door", weights=weights, limit=100)
         best = [hit.memory.id for hit in alone.results if hit.score > 0]
@@ -283,7 +285,7 @@ def test_a_word_counts_more_than_a_cosine_that_tells_nothing(ladder: BlockingMem
 
 def test_equal_scores_keep_the_order_of_writing(memories: BlockingMemories) -> None:
     ids = [memories.add("same words here", session_id=str(n)).memory.id for n in range(40)]
-    for mode in ("dense", "words", "hybrid"):
+    for mode in ("dense", "keyword", "hybrid"):
         assert [hit.memory.id for hit in memories.search("same words", mode=mode, limit=100).results] == ids
         assert [hit.memory.id for hit in memories.search("same words", mode=mode, limit=7).results] == ids[:7]
 

@@ -28,7 +28,7 @@ def test_cosines_weigh_nothing_unless_they_are_asked_for(tmp_path: Path, mode: s
             assert found.results[0].memory.content == TEXTS[0]
             assert found.evidence != "strong"
             assert [hit.memory.id for hit in found.results[:1]] == [
-                hit.memory.id for hit in product.memories.search(ASKED, mode="words").results[:1]
+                hit.memory.id for hit in product.memories.search(ASKED, mode="keyword").results[:1]
             ]
 
 

@@ -13,7 +13,7 @@ from memoranda.app.history_report import HistoryImported
 from memoranda.errors import InvalidInput
 from memoranda.memories.transfer import place_of
 from memoranda.memory_stores.removal import CLEAR_JOB
-from memoranda.sessions.merging import JOIN_JOB
+from memoranda.sessions.merge import JOIN_JOB
 from memoranda.storage.data_lock import refuse_live_database
 from memoranda.store.access import must_be_admin
 from memoranda.store.core import Core

@@ -9,7 +9,7 @@ import msgspec
 
 from memoranda.app.archive.tables import Moment
 from memoranda.knowledge.records import chunk_row
-from memoranda.memories.transfer import Header, Place, Vector, parts_of
+from memoranda.memories.transfer import Count, Header, Vector, parts_of
 from memoranda.storage.sql.base import Connection, Row
 from memoranda.store.changes import Outcome
 from memoranda.store.core import Core
@@ -23,12 +23,12 @@ class ChunkLine(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     store_id: str
     file_id: str
-    idx: Place
-    start: Place
-    stop: Place
-    tokens: Place
-    page: Place | None = None
-    last_page: Place | None = None
+    idx: Count
+    start: Count
+    stop: Count
+    tokens: Count
+    page: Count | None = None
+    last_page: Count | None = None
     heading: str | None = None
     id: Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
     header: str | None = None

@@ -12,11 +12,11 @@ from memoranda.errors import InvalidInput
 from memoranda.text.stored import compact_json
 
 Fields = dict[str, Any]
-Place = Mapping[str, str | None]
+NewIds = Mapping[str, str | None]
 """Ids that replace those of the rows, by column; empty: rows stay where they were."""
 
 
-def row_of(table: Table, raw: bytes, place: Place) -> dict[str, Any]:
+def row_of(table: Table, raw: bytes, place: NewIds) -> dict[str, Any]:
     """Return the fields of a line, JSON as text.
 
     Raises:
@@ -51,7 +51,7 @@ def _json(name: str, kind: str, raw: msgspec.Raw) -> str:
     return bytes(raw).decode()
 
 
-def _moved(table: Table, row: dict[str, Any], place: Place) -> dict[str, Any]:
+def _moved(table: Table, row: dict[str, Any], place: NewIds) -> dict[str, Any]:
     """Return the row in another scope. A session has the user of that scope as its only one."""
     for name in table.places:
         if name in place:

@@ -50,7 +50,7 @@ from memoranda.memories.transfer import (
     Header,
     archived_draft,
 )
-from memoranda.sessions.rolling import SOURCE as ROLLED
+from memoranda.sessions.rollups import SOURCE as ROLLED
 from memoranda.storage.sql.base import Connection
 from memoranda.store.changes import DRAFTS, parted
 from memoranda.store.core import Core

@@ -26,8 +26,8 @@ from memoranda.knowledge.quotas import quotas_of
 from memoranda.memory_stores.rows import overlap, path_taken
 from memoranda.memory_stores.values import checked_path
 from memoranda.responses.conversations import ConversationRow
-from memoranda.sessions.keeping import schedule_rollups
 from memoranda.sessions.records import messages_by_id, sessions_by_id
+from memoranda.sessions.summary_memories import schedule_rollups
 from memoranda.storage.sql.base import Connection
 from memoranda.store.changes import ROWS
 from memoranda.store.core import Core

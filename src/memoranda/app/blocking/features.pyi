@@ -14,15 +14,16 @@ from memoranda.app.blocking.calls import Feature
 from memoranda.app.costs import TenantSpending, UsageReport
 from memoranda.app.evals.evaluation import DEFAULTS, Evaluation, EvaluationQuestion, SearchConfiguration
 from memoranda.app.history_report import HistoryImported
+from memoranda.arguments import ChangeFields, ForgetFields, MemoryFields, SearchFields, SelectionFields
 from memoranda.config.sections import Config
 from memoranda.contexts.values import Context, ContextFields, ContextQuery
 from memoranda.document_qa.values import (
     IMPORTANCE,
-    Asked,
     AskFields,
     AskRequest,
     AskSession,
     Document,
+    DocumentAnswer,
     LogEntry,
 )
 from memoranda.facts.facts import Consolidated, Extracted, LearnedFacts, Reading
@@ -77,7 +78,7 @@ from memoranda.responses.conversations import Conversation
 from memoranda.responses.profile_values import Effective, NewProfile, Profile, ProfileChange
 from memoranda.responses.values import Item, ResponseRequest
 from memoranda.sessions.message_drafts import Ready
-from memoranda.sessions.sessions import Said
+from memoranda.sessions.sessions import MessageInput
 from memoranda.sessions.switches import SwitchFields, SwitchState
 from memoranda.sessions.values import (
     Around,
@@ -95,14 +96,11 @@ from memoranda.text.splitting import Chunking
 from memoranda.types import (
     Added,
     AnyScopes,
-    ChangeFields,
     Content,
-    ForgetFields,
     ForgetPreview,
     Job,
     Limit,
     Memory,
-    MemoryFields,
     Moment,
     NewMemory,
     Order,
@@ -110,9 +108,7 @@ from memoranda.types import (
     Query,
     Rate,
     Receipt,
-    SearchFields,
     SearchResult,
-    SelectionFields,
 )
 
 class BlockingAdmin(Feature):
@@ -432,7 +428,7 @@ class BlockingEvaluations(Feature):
         Args:
             questions: 1..500 questions, each with the ids of its memories: `{"query": ..., "relevant": [...]}`, see
                 `EvaluationQuestion`.
-            configurations: 1..4 ways of searching, each under a name of its own (`{"mode": "words"}`), see
+            configurations: 1..4 ways of searching, each under a name of its own (`{"mode": "keyword"}`), see
                 `SearchConfiguration`.
             limit: how many results each question asks for, 1..100; at most 50 000 for all. No floor applies, and the
                 language model does not help (`hyde`, `model_rerank`).
@@ -929,7 +925,7 @@ class BlockingSessions(Feature):
     """The sessions of one subject and their messages. Missing and not visible are deliberately indistinguishable."""
     def observe(
         self,
-        messages: Said,
+        messages: MessageInput,
         *,
         session_id: str | None = None,
         channel_id: str | None = None,
@@ -950,7 +946,7 @@ class BlockingSessions(Feature):
             Conflict: an id already names another text, or the session was cut out of a channel.
             NotFound: the session is another's.
         """
-    def prepare(self, messages: Said, **place: Unpack[Around]) -> Ready:
+    def prepare(self, messages: MessageInput, **place: Unpack[Around]) -> Ready:
         """Return what `observe` stores, checked and counted, to be written in a transaction with something else. Errors
         as `observe`, except those that only the transaction can detect."""
     def get(self, id: str) -> Session:
@@ -1323,7 +1319,7 @@ class BlockingUploadAsk(Feature):
         Raises:
             Forbidden: the subject is bound to another user.
         """
-    def ask(self, question: str | AskRequest, **fields: Unpack[AskFields]) -> Asked:
+    def ask(self, question: str | AskRequest, **fields: Unpack[AskFields]) -> DocumentAnswer:
         """Answer a question from the user's documents, memories and the recent messages of the session.
 
         The answer is stored with the question before it is returned; memories of it follow by a job.

@@ -17,7 +17,7 @@ def switched(asking: Asking) -> Iterator[Asking]:
     the two fused with every switch off, one switch on, one switch off, and each preset whatever the conversation is."""
     off = replace(asking, mode="hybrid", **OFF)
     default = replace(asking, mode="hybrid")
-    yield replace(off, mode="words", name="words alone")
+    yield replace(off, mode="keyword", name="keyword search alone")
     yield replace(off, mode="dense", name="vectors alone")
     yield replace(off, name="all switches off")
     yield replace(off, enrich=True, name="off, enrich on")

@@ -14,7 +14,7 @@ from memoranda.app.evals.written import written
 from memoranda.app.memoranda import Memoranda
 from memoranda.errors import InvalidInput
 from memoranda.providers.chat.base import Ask
-from memoranda.providers.chat.said import said
+from memoranda.providers.chat.completion import complete
 from memoranda.responses.values import MemoryUse, text_of
 from memoranda.text.terms import terms
 
@@ -120,7 +120,7 @@ async def _judged(product: Memoranda, question: Question, reply: str) -> bool:
         temperature=0.0,
         stream=False,
     )
-    return "yes" in (await said(product.engine.model, ask)).text.lower()
+    return "yes" in (await complete(product.engine.model, ask)).text.lower()
 
 
 def normalised(text: str) -> str:

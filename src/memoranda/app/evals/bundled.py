@@ -65,7 +65,7 @@ class _Charged(WrappedEmbedder):
 
     def __init__(self, core: Core, tenant: str) -> None:
         super().__init__(core.embedder)
-        self._ledger, self._tenant = core.ledger, tenant
+        self._costs, self._tenant = core.costs, tenant
 
     async def embed(self, texts: Sequence[str], task: Task = "document") -> Embedded:
-        return await self._ledger.embed(self.inner, texts, task, tenant=self._tenant, purpose="embeddings")
+        return await self._costs.embed(self.inner, texts, task, tenant=self._tenant, purpose="embeddings")

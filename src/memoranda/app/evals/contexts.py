@@ -14,7 +14,7 @@ from memoranda.app.evals.observed import Conversations, Derived, derive, derived
 from memoranda.app.evals.run import Progress, Written
 from memoranda.app.evals.written import written
 from memoranda.app.memoranda import Memoranda
-from memoranda.contexts.telling import listed, memory_text
+from memoranda.contexts.result_text import listed, memory_text
 from memoranda.text import tokens
 
 BUDGETS = (500, 1_000, 2_000)

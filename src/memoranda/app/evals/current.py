@@ -15,7 +15,7 @@ from memoranda.app.evals.reading import read_yaml
 from memoranda.app.evals.run import Progress
 from memoranda.app.evals.written import measured
 from memoranda.app.memoranda import Memoranda
-from memoranda.contexts.telling import LATEST
+from memoranda.contexts.result_text import LATEST
 from memoranda.errors import InvalidInput
 from memoranda.sessions.values import NewMessage
 from memoranda.text import tokens
@@ -28,7 +28,7 @@ MOST = 1_000
 _LINE = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d) ([^|]+?) \| (.+)", re.DOTALL)
 
 
-class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CurrentQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A question, words of the message that answers it now, and words of the one that did before."""
 
     ask: str
@@ -39,7 +39,7 @@ class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class _Case(msgspec.Struct, forbid_unknown_fields=True):
     name: str
     said: list[str]
-    questions: list[Asked]
+    questions: list[CurrentQuestion]
 
 
 class _File(msgspec.Struct):
@@ -51,7 +51,7 @@ class Case(msgspec.Struct, frozen=True):
 
     name: str
     messages: list[NewMessage]
-    questions: list[Asked]
+    questions: list[CurrentQuestion]
 
 
 class CurrentQuality(msgspec.Struct, kw_only=True):
@@ -164,7 +164,7 @@ async def _measured(product: Memoranda, case: Case, budget: int) -> CurrentQuali
     )
 
 
-def _place(lines: Sequence[str], asked: Asked) -> bool | None:
+def _place(lines: Sequence[str], asked: CurrentQuestion) -> bool | None:
     """Return True if the current value stands before the earlier one, or is marked as the latest; None if the context
     does not have it."""
     now, before = asked.now.casefold(), asked.before.casefold()

@@ -16,7 +16,7 @@ from memoranda.errors import InvalidInput
 from memoranda.memories.memories import Memories
 from memoranda.store.core import Core
 from memoranda.store.paging import check_limit
-from memoranda.types import Id, Scopes, Share, Subject
+from memoranda.types import Id, Scopes, SearchMode, Share, Subject
 from memoranda.types import Question as QuestionText
 from memoranda.validation import convert
 
@@ -50,7 +50,7 @@ class SearchConfiguration(msgspec.Struct, kw_only=True, frozen=True, forbid_unkn
     search, 0..1; keyword search has the rest. `name` is by default the mode."""
 
     name: Annotated[str, Meta(max_length=64)] = ""
-    mode: Literal["hybrid", "dense", "words"] = "hybrid"
+    mode: SearchMode = "hybrid"
     dense_weight: Share | None = None
     rerank: Literal["auto", "people", "assistant", "plain", "sessions", "off"] | None = None
     recency: Literal["off", "decay", "boost"] | None = None
@@ -122,7 +122,7 @@ class Evaluations:
         Args:
             questions: 1..500 questions, each with the ids of its memories: `{"query": ..., "relevant": [...]}`, see
                 `EvaluationQuestion`.
-            configurations: 1..4 ways of searching, each under a name of its own (`{"mode": "words"}`), see
+            configurations: 1..4 ways of searching, each under a name of its own (`{"mode": "keyword"}`), see
                 `SearchConfiguration`.
             limit: how many results each question asks for, 1..100; at most 50 000 for all. No floor applies, and the
                 language model does not help (`hyde`, `model_rerank`).

@@ -87,7 +87,7 @@ async def examples(
     for number, question in enumerate(questions, start=1):
         query = Query(query=question.text, scopes=question.scopes)
         where = all_of(scopes_filter(query.scopes, subject), selection_filter(query, subject, now_micros()))
-        embedded, _ = await embed_questions(core.ledger, core.embedder, [query.query], subject.tenant_id)
+        embedded, _ = await embed_questions(core.costs, core.embedder, [query.query], subject.tenant_id)
         assert embedded is not None
         targets = [Target(None, 1.0, where)]
         come = await core.threads.run(

@@ -55,7 +55,7 @@ class _DeferredProduct:
     def __init__(self, product: Memoranda) -> None:
         self.product = product
         core = product.core
-        core.ingest = _Pending(core.store, core.embedder, core.threads, core.ingest.bounds, core.ledger)
+        core.ingest = _Pending(core.store, core.embedder, core.threads, core.ingest.bounds, core.costs)
         self.keys: dict[str, str] = {}
 
     async def observe(self, messages: Mapping[str, NewMemory]) -> None:

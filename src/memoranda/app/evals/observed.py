@@ -14,8 +14,8 @@ from memoranda.app.evals.run import Progress, Written
 from memoranda.app.evals.written import measured
 from memoranda.app.memoranda import Memoranda
 from memoranda.errors import InvalidInput
-from memoranda.sessions.closing import SUMMARIZE_JOB, Closing
-from memoranda.sessions.keeping import QUIET
+from memoranda.sessions.boundaries import SUMMARIZE_JOB, SessionCloser
+from memoranda.sessions.summary_memories import QUIET
 from memoranda.sessions.values import NewMessage
 from memoranda.store.core import Core
 from memoranda.store.jobs import SECOND
@@ -144,7 +144,7 @@ async def _summaries(product: Memoranda, conversations: Conversations, progress:
         progress("closing sessions", done, len(conversations.sessions))
     jobs = [*await core.jobs.finish(tenant, SUMMARIZE_JOB)]
     await asyncio.sleep(QUIET / SECOND)  # a rollup is due when its week has been unchanged for so long
-    placed = core.store.db.write(lambda c: Closing(core).place(c, {tenant}), tenant=tenant)
+    placed = core.store.db.write(lambda c: SessionCloser(core).place(c, {tenant}), tenant=tenant)
     await core.threads.result(placed)
     jobs += await core.jobs.finish(tenant, SUMMARIZE_JOB)
     return sum((job.result or {}).get(name, 0) for job in jobs for name in ("created", "rollups"))

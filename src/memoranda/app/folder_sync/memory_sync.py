@@ -18,12 +18,13 @@ from typing_extensions import Unpack
 
 from memoranda.app.folder_sync.scan import MAX_BYTES, Skipped, Text, read
 from memoranda.app.folder_sync.sync import FolderSync, Synced
+from memoranda.arguments import ChangeFields, SelectionFields
 from memoranda.errors import NotFound
 from memoranda.text.chunking import fixed
 from memoranda.text.hashing import digest
 from memoranda.text.stored import compact_json
 from memoranda.text.terms import encodable
-from memoranda.types import Added, ChangeFields, Memory, NewMemory, Order, Page, SelectionFields
+from memoranda.types import Added, Memory, NewMemory, Order, Page
 
 BATCH = 32
 PAGE = 1_000
@@ -32,7 +33,7 @@ MAX_ALSO = 32_000
 OURS = ("path", "chunk_index", "start", "end", "tokens", "title", "also")
 _HEADING = re.compile(r"^#\s+(.+?)\s*#*\s*$", re.MULTILINE)
 
-Place = dict[str, Any]
+ChunkPosition = dict[str, Any]
 """The place of a chunk: path, chunk_index, start, end (characters), tokens, and title if the file has one."""
 
 
@@ -57,7 +58,7 @@ class Chunk(NamedTuple):
 
     key: str
     content: str
-    place: Place
+    place: ChunkPosition
 
 
 class StoredText(msgspec.Struct):
@@ -65,11 +66,11 @@ class StoredText(msgspec.Struct):
 
     id: str | None
     metadata: dict[str, Any]
-    before: list[Place] = msgspec.field(default_factory=list)
-    now: list[Place] = msgspec.field(default_factory=list)
+    before: list[ChunkPosition] = msgspec.field(default_factory=list)
+    now: list[ChunkPosition] = msgspec.field(default_factory=list)
 
 
-class Ledger:
+class StoredChunks:
     """The stored chunks, and the changes of a new reading of some files."""
 
     def __init__(self, stored: Iterable[Memory]) -> None:
@@ -116,7 +117,7 @@ class Ledger:
                 yield text.id, wanted
 
 
-def places_of(fields: dict[str, Any]) -> list[Place]:
+def places_of(fields: dict[str, Any]) -> list[ChunkPosition]:
     """Return the places in a chunk's metadata; empty for a document that was not indexed from a file."""
     if not _is_place(fields):
         return []
@@ -129,7 +130,7 @@ def _is_place(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(value.get("path"), str) and type(value.get("start")) is int
 
 
-def metadata(places: Sequence[Place]) -> dict[str, Any]:
+def metadata(places: Sequence[ChunkPosition]) -> dict[str, Any]:
     """Return the metadata of a chunk: its first place, and under `also` the others, as many as fit 32 000
     characters."""
     first, *others = sorted(places, key=lambda place: (place["path"], place["start"]))
@@ -195,12 +196,12 @@ class MemorySync(FolderSync[Indexed]):
         super().__init__(Indexed(), how.prune)
         self._memories = memories
         self._how = how
-        self._ledger = Ledger(())
+        self._costs = StoredChunks(())
         self._pending: list[Chunk] = []
 
     def _begin(self) -> None:
-        self._ledger = Ledger(stored(self._memories, self._how))
-        self.stored, self.seen = self._ledger.files, self._ledger.read
+        self._costs = StoredChunks(stored(self._memories, self._how))
+        self.stored, self.seen = self._costs.files, self._costs.read
 
     def _take(self, path: Path) -> None:
         self._pending += self._see(path)
@@ -220,12 +221,12 @@ class MemorySync(FolderSync[Indexed]):
         chunks = list(chunks_of(text, name, how.size, how.overlap))
         done.files += 1
         done.chunks += len(chunks)
-        done.unchanged += self._ledger.unchanged(name, chunks)
+        done.unchanged += self._costs.unchanged(name, chunks)
         if not chunks:
             done.skipped.append(Skipped(path, "empty"))
         if text.guessed:
             done.guessed.append(text)
-        return self._ledger.see(name, chunks)
+        return self._costs.see(name, chunks)
 
     def _store(self, chunks: Sequence[Chunk]) -> None:
         outcomes = self._memories.add_many([_new(chunk, self._how) for chunk in chunks])
@@ -233,7 +234,7 @@ class MemorySync(FolderSync[Indexed]):
             self.done.added += outcome.created
             self.done.waiting += not outcome.embedded
             if outcome.created:
-                text = self._ledger.texts[chunk.key]
+                text = self._costs.texts[chunk.key]
                 text.id, text.metadata = outcome.memory.id, dict(chunk.place)
         self._on_progress(self.done)
 
@@ -242,7 +243,7 @@ class MemorySync(FolderSync[Indexed]):
             self._store(self._pending)
 
     def _settle(self, gone: Iterable[str]) -> None:
-        for id_, wanted in list(self._ledger.settled(gone)):
+        for id_, wanted in list(self._costs.settled(gone)):
             with suppress(NotFound):  # deleted meanwhile, which is the aim or leaves nothing to update
                 if wanted is None:
                     self._memories.delete(id_)

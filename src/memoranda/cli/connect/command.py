@@ -16,7 +16,7 @@ from memoranda.cli.connect.editing import Editing
 from memoranda.cli.invocation import Invocation, common_options
 from memoranda.cli.output import say
 from memoranda.errors import InvalidInput
-from memoranda.mcp.place import Place
+from memoranda.mcp.endpoint import EndpointQuery
 from memoranda.validation import convert
 
 NEXT = {
@@ -61,7 +61,7 @@ def connect(
         words = _words(invocation)
         own = [] if user is None else ["--user", user]
         given: dict[str, Any] = {"user": user, "tools": tools}
-        convert({name: value for name, value in given.items() if value is not None}, Place)
+        convert({name: value for name, value in given.items() if value is not None}, EndpointQuery)
         served = [*own, *([] if tools is None else ["--tools", tools])]
         start = program()
 

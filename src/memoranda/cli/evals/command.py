@@ -173,7 +173,7 @@ def _ways(options: SearchOptions) -> list[Asking]:
     )  # fmt: skip
     if options.ablate:
         return list(ablation.switched(asking))
-    modes = ["words", "dense", "hybrid"] if options.mode is Mode.ALL else [options.mode.value]
+    modes = ["keyword", "dense", "hybrid"] if options.mode is Mode.ALL else [options.mode.value]
     return [replace(asking, mode=mode) for mode in modes]
 
 

@@ -20,10 +20,11 @@ from memoranda.store.retrieval.scoring import RERANKS
 
 
 class Mode(StrEnum):
-    """How to search; `all` runs the three one after the other."""
+    """How to search; `all` runs the three one after the other, and `words` is the former name of `keyword`."""
 
     HYBRID = "hybrid"
     DENSE = "dense"
+    KEYWORD = "keyword"
     WORDS = "words"
     ALL = "all"
 

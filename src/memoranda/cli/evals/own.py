@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 import typer
@@ -28,6 +28,7 @@ from memoranda.cli.evals.options import (
 )
 from memoranda.cli.invocation import Invocation, common_options
 from memoranda.errors import InvalidInput
+from memoranda.types import SearchMode
 from memoranda.validation import convert
 
 FORM = '{"query": "...", "relevant": ["id of a memory"]}'
@@ -38,8 +39,8 @@ def own(
     invocation: Invocation,
     file: Annotated[Path, typer.Argument(help=f"A JSON object a line: {FORM}.")],
     mode: Annotated[
-        Literal["hybrid", "dense", "words"] | None,
-        typer.Option("--mode", help="How to search: hybrid, dense or words."),
+        SearchMode | None,
+        typer.Option("--mode", help="How to search: hybrid, dense or keyword."),
     ] = None,
     depth: DepthOption = 10,
     dense_weight: WeightOption = None,

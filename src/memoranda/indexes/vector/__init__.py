@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 
 from memoranda.errors import ConfigError
-from memoranda.indexes.vector.base import NO_MATCHES, Index, Matches, Place, VectorBatch
+from memoranda.indexes.vector.base import NO_MATCHES, Index, IndexLocation, Matches, VectorBatch
 from memoranda.storage.sql.base import Database
 
 INDEXES = {
@@ -23,7 +23,7 @@ __all__ = ["INDEXES", "NO_MATCHES", "Index", "Matches", "Place", "VectorBatch", 
 def open_index(
     url: str, dim: int, folder: Path | None, *, space: str = "default", database: Database | None = None
 ) -> Index:
-    """Open the index that `url` names, for vectors of `dim` dimensions; see `Place` for the rest.
+    """Open the index that `url` names, for vectors of `dim` dimensions; see `IndexLocation` for the rest.
 
     Raises:
         ConfigError: the scheme is unknown, and the message lists the known ones; or its package is missing.
@@ -33,5 +33,5 @@ def open_index(
     if scheme not in INDEXES:
         raise ConfigError("index.url", f"{scheme!r} is unknown; use one of {', '.join(INDEXES)}")
     module, name = INDEXES[scheme].split(":")
-    index: Index = getattr(import_module(module), name)(url, dim, Place(folder, space, database))
+    index: Index = getattr(import_module(module), name)(url, dim, IndexLocation(folder, space, database))
     return index

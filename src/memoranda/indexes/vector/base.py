@@ -52,7 +52,7 @@ class Matches(msgspec.Struct, frozen=True):
 NO_MATCHES = Matches(np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0, np.int32))
 
 
-class Place(msgspec.Struct, frozen=True):
+class IndexLocation(msgspec.Struct, frozen=True):
     """The location of an index, in addition to its URL.
 
     `folder` is its own to write in (None: store nothing). `space` names the vector space, and with it a collection

@@ -17,7 +17,7 @@ import numpy as np
 from memoranda.errors import IndexUnavailable
 from memoranda.filters import EVERYTHING, Filter
 from memoranda.indexes.ranking import best_parts, cosines
-from memoranda.indexes.vector.base import NO_MATCHES, Index, Matches, Place, Vector, VectorBatch
+from memoranda.indexes.vector.base import NO_MATCHES, Index, IndexLocation, Matches, Vector, VectorBatch
 from memoranda.indexes.vector.floats import batch_vectors, unit, unit_query
 from memoranda.indexes.vector.lance_filters import columns, condition, listed, memories
 from memoranda.indexes.vector.lance_options import parse, table_name
@@ -61,7 +61,7 @@ class LanceIndex(Index):
         IndexUnavailable: the table cannot be opened.
     """
 
-    def __init__(self, url: str, dim: int, place: Place) -> None:
+    def __init__(self, url: str, dim: int, place: IndexLocation) -> None:
         self.dim = dim
         self._options = parse(url)
         self._lock = threading.RLock()

@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 
 from memoranda.errors import ConfigError, IndexUnavailable
 from memoranda.filters import EVERYTHING, Filter
-from memoranda.indexes.vector.base import NO_MATCHES, Index, Matches, Place, Vector, VectorBatch, Vectors
+from memoranda.indexes.vector.base import (
+    NO_MATCHES,
+    Index,
+    IndexLocation,
+    Matches,
+    Vector,
+    VectorBatch,
+    Vectors,
+)
 from memoranda.indexes.vector.cache import Cache
 from memoranda.indexes.vector.floats import FileFloats, Floats, RamFloats, batch_vectors, unit, unit_query
 from memoranda.indexes.vector.partition import Partition
@@ -42,7 +50,7 @@ class MemoryIndex(Index):
         ConfigError: an option is unknown, or the engine's package is missing.
     """
 
-    def __init__(self, url: str, dim: int, place: Place) -> None:
+    def __init__(self, url: str, dim: int, place: IndexLocation) -> None:
         folder = place.folder
         options = dict(parse_qsl(url.partition("?")[2]))
         name = options.pop("engine", "turbovec")

@@ -14,7 +14,7 @@ from memoranda.errors import IndexUnavailable
 from memoranda.filters import EVERYTHING, Filter
 from memoranda.indexes.postgres import NEVER_BEHIND, InPostgres
 from memoranda.indexes.ranking import best_parts
-from memoranda.indexes.vector.base import NO_MATCHES, Index, Matches, Place, Vector, VectorBatch
+from memoranda.indexes.vector.base import NO_MATCHES, Index, IndexLocation, Matches, Vector, VectorBatch
 from memoranda.indexes.vector.floats import batch_vectors, unit, unit_query
 from memoranda.indexes.vector.pgtable import Table, options, own_database
 from memoranda.storage.sql.base import Connection
@@ -54,7 +54,7 @@ class PgvectorIndex(InPostgres, Index):
     shared = True
     _name = "vector index"
 
-    def __init__(self, url: str, dim: int, place: Place) -> None:
+    def __init__(self, url: str, dim: int, place: IndexLocation) -> None:
         self.dim = dim
         self._options, address = options(url, dim)
         self.inside = not address
@@ -223,7 +223,7 @@ class PgvectorIndex(InPostgres, Index):
             self._read("counting", tenant, lambda raw: raw.execute(sql, condition.params).fetchone()[0])
         )
 
-    # --- upkeep ------------------------------------------------------------------------------------
+    # --- maintenance --------------------------------------------------------------------------------
 
     def maintain(self) -> None:
         """Build the approximate index now if the table is large enough for one and has none."""

@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 from memoranda.errors import ConfigError
 from memoranda.filters import EVERYTHING, Filter, matches
 from memoranda.indexes.ranking import best_parts, cosines
-from memoranda.indexes.vector.base import NO_MATCHES, Index, Matches, Place, Vector, VectorBatch
+from memoranda.indexes.vector.base import NO_MATCHES, Index, IndexLocation, Matches, Vector, VectorBatch
 from memoranda.indexes.vector.floats import batch_vectors, unit, unit_query
 from memoranda.indexes.vector.qdrant_filters import EVER, Compiled, column, compiled, fields, with_seqs
 from memoranda.indexes.vector.qdrant_link import Link, collection_name, models, read_url
@@ -86,7 +86,7 @@ class QdrantIndex(Index):
         IndexUnavailable: the server does not answer; or another process has the folder open.
     """
 
-    def __init__(self, url: str, dim: int, place: Place) -> None:
+    def __init__(self, url: str, dim: int, place: IndexLocation) -> None:
         address, self._options = read_url(url)
         self.dim = dim
         self.shared = bool(address)

@@ -45,7 +45,7 @@ Candidates = tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int32]]
 """Seqs, exact cosines, parts."""
 
 
-class Asked(NamedTuple):
+class FilteredQuery(NamedTuple):
     """One search as SQL: the tenant's number, the table of its vectors, and the rows that pass.
 
     `passing` completes `SELECT ... FROM records WHERE`; there is one for rows stored as columns and, if the tenant has
@@ -69,7 +69,7 @@ class Asked(NamedTuple):
 class Search:
     """A search for the `limit` memories nearest to a vector of length 1, among the rows that pass."""
 
-    def __init__(self, db: Any, asked: Asked, vector: Vector, limit: int) -> None:
+    def __init__(self, db: Any, asked: FilteredQuery, vector: Vector, limit: int) -> None:
         self._db = db
         self._asked = asked
         self._vector = vector
@@ -148,7 +148,7 @@ class Search:
         return seqs, cosines(vectors, self._vector), parts
 
 
-def ask(db: Any, tenant: str, where: Filter) -> Asked | None:
+def ask(db: Any, tenant: str, where: Filter) -> FilteredQuery | None:
     """Return the search as SQL; None if there is no such tenant."""
     row = db.execute(TENANT, (tenant_name(tenant),)).fetchone()
     if row is None:
@@ -168,10 +168,10 @@ def ask(db: Any, tenant: str, where: Filter) -> Asked | None:
             (f"{mine} AND original IS NOT NULL AND passes(original)", [owner]),
         ]
         hit = (f"CASE WHEN original IS NULL THEN ({sql}) IS TRUE ELSE passes(original) END", values)
-    return Asked(generation, owner, bool(zeros), last or 0, everything, passing, hit)
+    return FilteredQuery(generation, owner, bool(zeros), last or 0, everything, passing, hit)
 
 
-def unscored(db: Any, asked: Asked, limit: int, more: str = "") -> Matches:
+def unscored(db: Any, asked: FilteredQuery, limit: int, more: str = "") -> Matches:
     """The first memories that pass, each with cosine 0."""
     sql, values = asked.select("seq, part", more)
     rows = db.execute(

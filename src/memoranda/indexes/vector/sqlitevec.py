@@ -17,7 +17,15 @@ from pysqlite3 import dbapi2 as sqlite
 from memoranda.errors import ConfigError, IndexUnavailable
 from memoranda.filters import EVERYTHING, Filter
 from memoranda.indexes.ranking import best_parts
-from memoranda.indexes.vector.base import NO_MATCHES, Index, Matches, Place, Vector, VectorBatch, Vectors
+from memoranda.indexes.vector.base import (
+    NO_MATCHES,
+    Index,
+    IndexLocation,
+    Matches,
+    Vector,
+    VectorBatch,
+    Vectors,
+)
 from memoranda.indexes.vector.floats import batch_vectors, unit, unit_query
 from memoranda.indexes.vector.sqlite_search import TENANT, Search, ask, tenant_name, unscored
 from memoranda.indexes.vector.sqlite_where import COLUMNS, record
@@ -77,7 +85,7 @@ class SqliteVecIndex(Index):
         IndexUnavailable: the file cannot be read or written, or the index is closed.
     """
 
-    def __init__(self, url: str, dim: int, place: Place) -> None:
+    def __init__(self, url: str, dim: int, place: IndexLocation) -> None:
         named, _, options = url.partition(":")[2].partition("?")
         if options:
             raise ConfigError("index.url", f"unknown option {options}; sqlitevec takes a path and no options")

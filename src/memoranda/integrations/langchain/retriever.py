@@ -9,7 +9,7 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict, Field, PrivateAttr
 
-from memoranda.integrations.found import Search
+from memoranda.integrations.retrieval import Search
 
 
 class MemorandaRetriever(BaseRetriever):

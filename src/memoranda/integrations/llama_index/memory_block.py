@@ -10,8 +10,8 @@ from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.memory import BaseMemoryBlock
 from pydantic import Field, PrivateAttr
 
-from memoranda.integrations.found import Search
 from memoranda.integrations.products import Product, whole_of
+from memoranda.integrations.retrieval import Search
 
 ROLES = {MessageRole.USER: "user", MessageRole.ASSISTANT: "assistant"}
 """The roles whose messages are stored; messages of tools and the system are not."""

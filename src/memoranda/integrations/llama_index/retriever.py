@@ -8,8 +8,8 @@ from typing import Any
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
-from memoranda.integrations.found import Search
 from memoranda.integrations.products import Product
+from memoranda.integrations.retrieval import Search
 
 
 class MemorandaRetriever(BaseRetriever):

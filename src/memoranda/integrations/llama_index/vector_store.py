@@ -33,8 +33,8 @@ MODES = {
     VectorStoreQueryMode.DEFAULT: "hybrid",
     VectorStoreQueryMode.HYBRID: "hybrid",
     VectorStoreQueryMode.SEMANTIC_HYBRID: "hybrid",
-    VectorStoreQueryMode.TEXT_SEARCH: "words",
-    VectorStoreQueryMode.SPARSE: "words",
+    VectorStoreQueryMode.TEXT_SEARCH: "keyword",
+    VectorStoreQueryMode.SPARSE: "keyword",
 }
 """How the product searches for each mode with a text."""
 

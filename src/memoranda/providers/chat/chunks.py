@@ -26,7 +26,7 @@ class CallPart(msgspec.Struct):
     extra_content: Any = None
 
 
-class Said(msgspec.Struct):
+class MessageDelta(msgspec.Struct):
     """A message, or more of one."""
 
     content: str | list[Any] | None = None
@@ -41,8 +41,8 @@ class Said(msgspec.Struct):
 class Choice(msgspec.Struct):
     """One answer of several; only the first is read."""
 
-    delta: Said | None = None
-    message: Said | None = None
+    delta: MessageDelta | None = None
+    message: MessageDelta | None = None
     finish_reason: str | None = None
     logprobs: dict[str, Any] | None = None
 

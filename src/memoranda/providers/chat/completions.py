@@ -28,12 +28,12 @@ from memoranda.errors import (
     UnknownModel,
 )
 from memoranda.providers.chat.base import AnswerTimedOut, Ask, Ended, Model, Piece, TokenUsage, chat_models
+from memoranda.providers.chat.completion import characters, estimated
 from memoranda.providers.chat.link import PASSING, Answer, Link, Refusal
 from memoranda.providers.chat.priority import Priority
 from memoranda.providers.chat.quirks import Quirks, quirks_of
 from memoranda.providers.chat.reading import Nonsense, Reading
 from memoranda.providers.chat.request import body_of, encoded, refused_parameter
-from memoranda.providers.chat.said import characters, estimated
 from memoranda.providers.chat.stream import Failed, Stream, Whole
 from memoranda.providers.http import TOO_LONG
 

@@ -11,7 +11,7 @@ from memoranda.errors import ModelRefused
 from memoranda.providers.chat.base import Ask, Ended, Model, Piece, TextDelta, TokenUsage, ToolCallDelta
 from memoranda.providers.chat.calls import new_call_id
 from memoranda.providers.chat.quoting import Sentence, best
-from memoranda.providers.chat.script import Asked
+from memoranda.providers.chat.script import TurnCriteria
 from memoranda.providers.embeddings.base import Embedder
 from memoranda.text.tokens import count, well_formed
 
@@ -43,7 +43,7 @@ class ExtractiveModel(Model):
             raise ModelRefused(
                 "no language model is answering, and quotes cannot be given the form that is asked for"
             )
-        asked = Asked.of(ask.messages, ask.tools)
+        asked = TurnCriteria.of(ask.messages, ask.tools)
         question = well_formed(ask.question or asked.question)
         usage = TokenUsage(input=0, output=0)
         if calls := [] if asked.results else searches(ask):

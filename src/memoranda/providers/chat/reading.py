@@ -15,7 +15,7 @@ from memoranda.providers.chat.base import (
     TokenUsage,
 )
 from memoranda.providers.chat.calls import Calls, Nameless
-from memoranda.providers.chat.chunks import CallPart, Choice, Chunk, Said, counted, text_of
+from memoranda.providers.chat.chunks import CallPart, Choice, Chunk, MessageDelta, counted, text_of
 from memoranda.providers.chat.thinking import Thinking
 from memoranda.providers.chat.written import WrittenCalls
 from memoranda.text.tokens import well_formed
@@ -108,7 +108,7 @@ class Reading:
             return "tool_calls" if reason == "stop" else reason
         return "stop" if reason == "tool_calls" else reason
 
-    def _said(self, said: Said, choice: Choice) -> list[Piece]:
+    def _said(self, said: MessageDelta, choice: Choice) -> list[Piece]:
         pieces: list[Piece] = []
         thought = said.reasoning_content or said.reasoning or said.thinking
         if thought and (text := "".join(text_of(thought))):

@@ -134,7 +134,7 @@ def _checked(script: Script) -> Script:
     return script
 
 
-class Asked(msgspec.Struct, frozen=True):
+class TurnCriteria(msgspec.Struct, frozen=True):
     """The criteria of a turn: the last user's text, the tools' results since, the names of the tools offered."""
 
     question: str
@@ -142,7 +142,7 @@ class Asked(msgspec.Struct, frozen=True):
     tools: list[str]
 
     @classmethod
-    def of(cls, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> Asked:
+    def of(cls, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> TurnCriteria:
         """Return the criteria of `messages` and `tools` of chat completions."""
         last = max((at for at, message in enumerate(messages) if message.get("role") == "user"), default=-1)
         results = [plain(m.get("content")) for m in messages[last + 1 :] if m.get("role") == "tool"]
@@ -155,7 +155,7 @@ class Cue(msgspec.Struct, frozen=True):
 
     turn: Turn
     number: int
-    asked: Asked
+    asked: TurnCriteria
     play: Play
 
     async def reached(self, sent: int) -> None:
@@ -205,7 +205,7 @@ class Play:
         self._left = list(script.turns)
         self._number = 0
 
-    def next(self, asked: Asked) -> Cue | None:
+    def next(self, asked: TurnCriteria) -> Cue | None:
         """Return the first unused turn that fits, None if there is none."""
         turn = next((turn for turn in self._left if _fits(turn, asked)), None)
         if turn is None:
@@ -238,14 +238,14 @@ class Play:
         return list(self._left)
 
 
-def unscripted(asked: Asked) -> str:
+def unscripted(asked: TurnCriteria) -> str:
     """Return the message for an ask that no turn fits."""
     after_results = f" after {len(asked.results)} tool results" if asked.results else ""
     tools = f" with the tools {', '.join(asked.tools)}" if asked.tools else ""
     return f"no turn of the script fits {asked.question[:200]!r}{after_results}{tools}"
 
 
-def _fits(turn: Turn, asked: Asked) -> bool:
+def _fits(turn: Turn, asked: TurnCriteria) -> bool:
     return (
         (turn.when is None or re.search(turn.when, asked.question) is not None)
         and (turn.offered is None or turn.offered in asked.tools)

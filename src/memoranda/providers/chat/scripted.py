@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from memoranda.config.sections import Model as Settings
 from memoranda.errors import ModelBroken, ModelRefused, ModelUnavailable
 from memoranda.providers.chat.base import Ask, Model, Piece
-from memoranda.providers.chat.script import Asked, Cue, Play, Scripted, script_of, unscripted
+from memoranda.providers.chat.script import Cue, Play, Scripted, TurnCriteria, script_of, unscripted
 
 AGAIN = frozenset({408, 409, 425, 429})
 """Statuses below 500 after which a retry may succeed."""
@@ -30,7 +30,7 @@ class ScriptedModel(Model):
 
     async def answer(self, ask: Ask) -> AsyncIterator[Piece]:
         self.asked.append(ask)
-        asked = Asked.of(ask.messages, ask.tools)
+        asked = TurnCriteria.of(ask.messages, ask.tools)
         cue = self.play.next(asked)
         if cue is None:
             raise ModelRefused(unscripted(asked))

@@ -18,7 +18,7 @@ from memoranda.providers.chat.base import (
     TokenUsage,
     ToolCallDelta,
 )
-from memoranda.providers.chat.script import Asked, Cue, Play, Scripted, script_of, unscripted
+from memoranda.providers.chat.script import Cue, Play, Scripted, TurnCriteria, script_of, unscripted
 
 Event = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Event]]
@@ -28,7 +28,7 @@ _JSON = (b"content-type", b"application/json")
 _NO_STORE = (b"cache-control", b"no-store")
 
 
-class Gone(Exception):
+class ClientDisconnected(Exception):
     """The client closed the connection."""
 
 
@@ -80,7 +80,7 @@ class ScriptedApp:
         except msgspec.DecodeError as exc:
             return await _answer(send, 400, _error(f"the body is no JSON object: {exc}"))
         self.received.append(received)
-        asked = Asked.of(received.messages, received.body.get("tools") or [])
+        asked = TurnCriteria.of(received.messages, received.body.get("tools") or [])
         cue = self.play.next(asked)
         if cue is None:
             received.outcome = "broken"
@@ -88,7 +88,7 @@ class ScriptedApp:
         answer = _Answer(cue, received, send, asyncio.ensure_future(_gone(receive)))
         try:
             received.outcome = await answer.give()
-        except Gone:
+        except ClientDisconnected:
             received.outcome = "left"
         finally:
             answer.gone.cancel()
@@ -122,7 +122,7 @@ class _Answer(msgspec.Struct):
         await (self._stream() if self.received.body.get("stream") else self._whole())
         if turn.hang:
             await self.gone
-            raise Gone
+            raise ClientDisconnected
         return "broken" if turn.fails else "done"
 
     async def _wait(self, seconds: float) -> None:
@@ -131,7 +131,7 @@ class _Answer(msgspec.Struct):
         else:
             await asyncio.sleep(0)
         if self.gone.done():
-            raise Gone
+            raise ClientDisconnected
 
     async def _reached(self, sent: int) -> None:
         """Pause if the script says so."""
@@ -139,7 +139,7 @@ class _Answer(msgspec.Struct):
         await asyncio.wait({self.gone, pause}, return_when=asyncio.FIRST_COMPLETED)
         pause.cancel()
         if self.gone.done():
-            raise Gone
+            raise ClientDisconnected
 
     async def _stream(self) -> None:
         turn = self.cue.turn

@@ -34,7 +34,7 @@ from memoranda.providers.embeddings.base import (
     windows,
 )
 from memoranda.providers.embeddings.http import Refused, Unusable, Wire
-from memoranda.providers.embeddings.known import Known, known
+from memoranda.providers.embeddings.published import PublishedModel, known
 from memoranda.text import tokens
 
 log = logging.getLogger("memoranda.embeddings")
@@ -170,7 +170,7 @@ class RemoteEmbedder(Embedder):
 
     # Settings
 
-    def _dim(self, model: Known | None) -> int:
+    def _dim(self, model: PublishedModel | None) -> int:
         wanted = self.settings.dimension
         if model is None:
             if wanted is None:
@@ -190,7 +190,7 @@ class RemoteEmbedder(Embedder):
             raise ConfigError("embedder.dimension", f"is {wanted}; {self.name} has {model.dim}{can}")
         return wanted
 
-    def _max_tokens(self, model: Known | None) -> int:
+    def _max_tokens(self, model: PublishedModel | None) -> int:
         most = model.max_tokens if model else None
         wanted = self.settings.max_input_tokens
         if wanted is not None and wanted < LEAST_MAX_TOKENS:
@@ -199,7 +199,7 @@ class RemoteEmbedder(Embedder):
             return min(wanted, most)
         return wanted or most or UNKNOWN_MAX_TOKENS
 
-    def _prefixes(self, model: Known | None) -> dict[Task, str]:
+    def _prefixes(self, model: PublishedModel | None) -> dict[Task, str]:
         query, document = model.prefixes if model else ("", "")
         own = self.settings
         return {
@@ -207,7 +207,7 @@ class RemoteEmbedder(Embedder):
             "document": document if own.document_prefix is None else own.document_prefix,
         }
 
-    def _space(self, model: Known | None) -> str:
+    def _space(self, model: PublishedModel | None) -> str:
         name = self.name.removesuffix(":latest") or f"default@{urlsplit(self.base).netloc}"
         if self.shortened:
             name += f"@{self.dim}"

@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from memoranda.config.sections import Responses as Settings
-from memoranda.contexts.telling import author_of, class_of
+from memoranda.contexts.result_text import author_of, class_of
 from memoranda.errors import Forbidden
 from memoranda.providers.chat.base import Source
 from memoranda.responses.values import OUTPUTS, OWN_LABEL, Item, MemoryUse, output_text

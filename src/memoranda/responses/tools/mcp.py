@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from memoranda.config.sections import Responses as Settings
 from memoranda.contexts.assembly import cut
 from memoranda.errors import InvalidInput, MemorandaError
-from memoranda.responses.events import Telling
+from memoranda.responses.events import EventEmitter
 from memoranda.responses.mcp_declaration import SECRET_LENGTH, Declared, checked, origin
 from memoranda.responses.steps import ToolCall
 from memoranda.responses.tools.base import Result, Tool, Turn, begun_call, done_call, failed_call
@@ -263,7 +263,7 @@ class Servers:
         for tool in self.tools:
             await tool.close()
 
-    async def list(self, telling: Telling, past: Sequence[Item]) -> None:
+    async def list(self, emitter: EventEmitter, past: Sequence[Item]) -> None:
         """Lists all servers concurrently; those that were listed before in this conversation are not asked again. A
         list that a client sent, or that came from another server with the same label, is ignored."""
         known = {
@@ -271,14 +271,14 @@ class Servers:
             for item in past
             if item["type"] == "mcp_list_tools"
         }
-        await asyncio.gather(*(self._list(i, tool, known, telling) for i, tool in self._declared.items()))
+        await asyncio.gather(*(self._list(i, tool, known, emitter) for i, tool in self._declared.items()))
 
     async def _list(
         self,
         place: int,
         declared: dict[str, Any],
         known: Mapping[tuple[str, str | None], Item],
-        telling: Telling,
+        emitter: EventEmitter,
     ) -> None:
         origin_digest = origin(declared)
         cached = known.get((declared["server_label"], origin_digest))
@@ -286,8 +286,8 @@ class Servers:
         if cached is None or cached.get("error"):
             item = {"id": new_id("mcpl_"), "type": "mcp_list_tools", "server_label": declared["server_label"]}
             item |= {"tools": [], ORIGIN: origin_digest}
-            telling.begin(item)
-            telling.stage(item, "in_progress")
+            emitter.begin(item)
+            emitter.stage(item, "in_progress")
         tool_list, tools = await listed(
             declared, cached, self._settings, self._open_to_all, f"tools[{place}]"
         )
@@ -298,8 +298,8 @@ class Servers:
             # Clients that check what they read take these fields as texts and objects, or left out.
             item["tools"] = [_without_none(tool) for tool in tool_list["tools"]]
             item |= _without_none({"error": tool_list["error"]})
-            telling.stage(item, "failed" if tool_list["error"] else "completed")
-            telling.end(item)
+            emitter.stage(item, "failed" if tool_list["error"] else "completed")
+            emitter.end(item)
 
     def approved(self, items: Sequence[Item]) -> Iterator[tuple[str, ToolCall, Tool | None]]:
         """Return the calls that have been approved, each with the id of its request."""

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from memoranda.contexts.assembly import shortened
 from memoranda.contexts.finding import relevant_hits
-from memoranda.contexts.telling import SUMMARIES, line, origin_mark, since
+from memoranda.contexts.result_text import SUMMARIES, line, origin_mark, since
 from memoranda.errors import Forbidden, InvalidInput
 from memoranda.memories.memories import Memories
 from memoranda.providers.chat.base import Form, Source

@@ -401,7 +401,7 @@ export const t = {
     /** @type {Record<string, string>} */
     settings: { mode: "Mode", rerank: "Second stage", recency: "Recency", times: "Times in questions", enrich: "Question header", dense_weight: "Weight of vectors" },
     /** @type {Record<string, string>} */
-    values: { "": "As configured", dense: "Vector search", words: "Keyword search", auto: "Automatic", people: "People", assistant: "Assistant", plain: "Plain", sessions: "Sessions", off: "Off", decay: "Decay", boost: "Boost", true: "On", false: "Off" },
+    values: { "": "As configured", dense: "Vector search", keyword: "Keyword search", auto: "Automatic", people: "People", assistant: "Assistant", plain: "Plain", sessions: "Sessions", off: "Off", decay: "Decay", boost: "Boost", true: "On", false: "Off" },
     hybrid: "Hybrid",
     run: "Run",
     running: "The questions are asked. A bundled set is embedded first, which takes some seconds.",

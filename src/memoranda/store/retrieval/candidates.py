@@ -316,13 +316,13 @@ class Gathering:
         """
         candidates = Candidates(live, as_of_rev=self.store.derived.applied)
         candidates.degraded.update(self.store.behind)
-        answered = query.mode != "words" and self._dense_side(
+        answered = query.mode != "keyword" and self._dense_side(
             tenant, query, vector, targets, depth, candidates
         )
         answered |= query.mode != "dense" and self._words_side(tenant, query, targets, depth, candidates)
         if not answered:  # an empty result would mean that nothing matches
             raise IndexUnavailable("No index answers this search. Rows are safe; try again.")
-        if vector is not None and query.mode != "words":
+        if vector is not None and query.mode != "keyword":
             self.pending.add(tenant, vector, targets, fresh, candidates)
         if vector is not None and query.mode == "hybrid":
             self._complete(tenant, vector, candidates)
@@ -340,7 +340,9 @@ class Gathering:
         """Add the candidates of vector search. Return False if it failed; `degraded` then says why."""
         if vector is None:
             if query.mode == "dense":
-                raise EmbedderUnavailable("the query could not be embedded; mode hybrid answers from words")
+                raise EmbedderUnavailable(
+                    "the query could not be embedded; mode hybrid answers from keyword search"
+                )
             candidates.degraded.add("embedding")
             return False
         if self.store.next_space is not None:

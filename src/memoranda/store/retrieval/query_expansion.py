@@ -18,10 +18,10 @@ import numpy as np
 from memoranda.config.sections import Search
 from memoranda.errors import EmbedderUnavailable, ModelBroken, ModelError, SpendingLimit
 from memoranda.providers.chat.base import Ask, Model
-from memoranda.providers.chat.said import said
+from memoranda.providers.chat.completion import complete
 from memoranda.providers.embeddings.base import Embedder
 from memoranda.store.retrieval.evidence import with_evidence
-from memoranda.store.usage import SEARCH, Ledger
+from memoranda.store.usage import SEARCH, CostTracker
 from memoranda.text.when import Span, times
 from memoranda.types import Hit, Query, SearchResult
 
@@ -51,7 +51,7 @@ class Aid(msgspec.Struct, frozen=True):
 
     model: Model
     embedder: Embedder
-    ledger: Ledger
+    costs: CostTracker
     tenant: str
     settings: Search
     below: str = ""
@@ -90,7 +90,7 @@ async def helped(
     if aid.model.quotes_only:
         return plain
     result = plain
-    model = aid.ledger.paid(aid.model, aid.tenant, SEARCH)
+    model = aid.costs.paid(aid.model, aid.tenant, SEARCH)
     if _imagines(asked, plain, aid):
         try:
             async with asyncio.timeout(aid.settings.model_seconds):
@@ -115,7 +115,7 @@ async def helped(
 
 def _imagines(asked: Query, plain: SearchResult, aid: Aid) -> bool:
     wanted = aid.settings.hyde if asked.hyde is None else asked.hyde
-    possible = asked.mode != "words" and asked.embedding is None and "embedding" not in plain.degraded
+    possible = asked.mode != "keyword" and asked.embedding is None and "embedding" not in plain.degraded
     return wanted and possible and unsure(plain, aid.settings.hyde_below)
 
 
@@ -132,14 +132,14 @@ async def imagined(model: Model, question: str) -> str:
     """
     messages = [{"role": "system", "content": IMAGINE}, {"role": "user", "content": question}]
     ask = Ask(messages=messages, max_tokens=IMAGINED_TOKENS, temperature=0.0, question=question, stream=False)
-    return (await said(model, ask)).text
+    return (await complete(model, ask)).text
 
 
 async def _between(question: str, passage: str, aid: Aid) -> list[float]:
     """Return the vector halfway between the question and the passage."""
     vectors = []
     for text, task in ((question + aid.below, "query"), (passage, "document")):
-        embedded = await aid.ledger.embed(aid.embedder, [text], task, tenant=aid.tenant, purpose=SEARCH)  # type: ignore[arg-type]
+        embedded = await aid.costs.embed(aid.embedder, [text], task, tenant=aid.tenant, purpose=SEARCH)  # type: ignore[arg-type]
         vectors.append(embedded.vectors[0] / max(float(np.linalg.norm(embedded.vectors[0])), 1e-12))
     return [float(value) for value in vectors[0] + vectors[1]]
 
@@ -158,7 +158,7 @@ async def judged(model: Model, question: str, passages: Sequence[str]) -> list[i
         {"role": "user", "content": f"{listed}\n\nQuestion: {question}"},
     ]
     ask = Ask(messages=messages, max_tokens=JUDGED_TOKENS, temperature=0.0, question=question, stream=False)
-    return ordered((await said(model, ask)).text, len(passages))
+    return ordered((await complete(model, ask)).text, len(passages))
 
 
 def ordered(answer: str, count: int) -> list[int]:

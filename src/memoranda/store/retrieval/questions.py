@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from memoranda.errors import EmbedderUnavailable, SpendingLimit
 from memoranda.providers.embeddings.base import Embedder, QueryEmbedding
-from memoranda.store.usage import SEARCH, Cost, Ledger
+from memoranda.store.usage import SEARCH, Cost, CostTracker
 from memoranda.text.analysis import language_in
 
 
@@ -17,7 +17,7 @@ def _covered(embedder: Embedder, text: str) -> bool:
 
 
 async def embed_questions(
-    ledger: Ledger,
+    costs: CostTracker,
     embedder: Embedder,
     texts: Sequence[str],
     tenant: str,
@@ -30,7 +30,7 @@ async def embed_questions(
     after each text."""
     try:
         read = [text + below for text in texts]
-        embedded = await ledger.embed(embedder, read, "query", tenant=tenant, purpose=purpose, operations=1)
+        embedded = await costs.embed(embedder, read, "query", tenant=tenant, purpose=purpose, operations=1)
     except EmbedderUnavailable:
         return None, []
     except SpendingLimit:
@@ -45,18 +45,18 @@ class Questions:
     """Embeds the questions of searches that belong together. A text is embedded at the cost of its first search; each
     search counts as an operation. The model reads `below` after each text; keyword search does not."""
 
-    def __init__(self, ledger: Ledger, embedder: Embedder, tenant: str, below: str = "") -> None:
+    def __init__(self, costs: CostTracker, embedder: Embedder, tenant: str, below: str = "") -> None:
         self.below = below
-        self._ledger, self._embedder, self._tenant = ledger, embedder, tenant
+        self._costs, self._embedder, self._tenant = costs, embedder, tenant
         self._asked: dict[tuple[str, ...], asyncio.Task[tuple[list[QueryEmbedding] | None, list[str]]]] = {}
 
     async def embedded(self, texts: Sequence[str]) -> tuple[list[QueryEmbedding] | None, list[str]]:
         """Return the query embeddings (n) of one search and what degrades it, see `embed_questions`."""
         key = tuple(texts)
         if key in self._asked:
-            self._ledger.note(self._tenant, SEARCH, Cost(operations=1))
+            self._costs.note(self._tenant, SEARCH, Cost(operations=1))
         else:
-            embedding = embed_questions(self._ledger, self._embedder, texts, self._tenant, below=self.below)
+            embedding = embed_questions(self._costs, self._embedder, texts, self._tenant, below=self.below)
             self._asked[key] = asyncio.ensure_future(embedding)
         return await asyncio.shield(self._asked[key])
 

@@ -121,7 +121,7 @@ class _Rows(msgspec.Struct):
         return [i for i, row in enumerate(self.rows) if row is not None]
 
 
-class Asked(msgspec.Struct, frozen=True):
+class RerankQuery(msgspec.Struct, frozen=True):
     """A question to a tenant's rows that pass one of `targets`; ages and times are relative to `now`. `embedding` is
     the question's in the space of vectors `space`, None where it has none; `fresh` are the vectors (windows, dim), by
     seq, of rows that have no stored ones yet. `searched` is how many texts there are to compare, None: many. `weights`
@@ -152,7 +152,7 @@ class Asked(msgspec.Struct, frozen=True):
         return similar
 
 
-def rescored(db: Database, asked: Asked, ranked: Ranking, how: How) -> tuple[Ranking, Stage]:
+def rescored(db: Database, asked: RerankQuery, ranked: Ranking, how: How) -> tuple[Ranking, Stage]:
     """Return the candidates by their scores, and how these were made."""
     if not len(ranked):
         return ranked, Stage(None)
@@ -181,7 +181,7 @@ def rescored(db: Database, asked: Asked, ranked: Ranking, how: How) -> tuple[Ran
     return reordered(ranked, scores, relevance, added, columns), stage
 
 
-def _superseding(db: Database, asked: Asked, looked: _Rows, scores: Floats, sums: Floats) -> Floats:
+def _superseding(db: Database, asked: RerankQuery, looked: _Rows, scores: Floats, sums: Floats) -> Floats:
     """Return the factors (n,) by which memories that supersede others rise from their scores, which are of these
     sums."""
     factors = np.ones(len(scores))
@@ -204,7 +204,7 @@ def _superseding(db: Database, asked: Asked, looked: _Rows, scores: Floats, sums
     return factors
 
 
-def _looked(db: Database, asked: Asked, seqs: list[int], how: How) -> _Rows:
+def _looked(db: Database, asked: RerankQuery, seqs: list[int], how: How) -> _Rows:
     tenant, where = asked.tenant, any_of(*(target.where for target in asked.targets))
 
     def work(c: Connection) -> _Rows:
@@ -219,7 +219,9 @@ def _looked(db: Database, asked: Asked, seqs: list[int], how: How) -> _Rows:
     return db.read(work, tenant, late=True)
 
 
-def _summed(asked: Asked, ranked: Ranking, looked: _Rows, how: How) -> tuple[Floats, Floats, str | None]:
+def _summed(
+    asked: RerankQuery, ranked: Ranking, looked: _Rows, how: How
+) -> tuple[Floats, Floats, str | None]:
     """Return the sums (n,) of candidates, what each of `PARTS` adds to them, (n, len(PARTS)), and the style of the
     messages among them, or of the first one, which is that of candidates that were not read, too; None if texts do not
     count."""
@@ -240,7 +242,12 @@ def _summed(asked: Asked, ranked: Ranking, looked: _Rows, how: How) -> tuple[Flo
 
 
 def _values(
-    asked: Asked, ranked: Ranking, looked: _Rows, how: How, tokens: Floats | None, weights: Sequence[Weights]
+    asked: RerankQuery,
+    ranked: Ranking,
+    looked: _Rows,
+    how: How,
+    tokens: Floats | None,
+    weights: Sequence[Weights],
 ) -> Floats:
     """Return the features (n, len(FEATURES)) of candidates; of those whose texts were not read, or do not count, the
     similarity, the keyword score and what is usual for their style."""

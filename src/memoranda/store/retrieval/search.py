@@ -24,7 +24,7 @@ from memoranda.store.access import (
 from memoranda.store.retrieval.candidates import Candidates, Fresh, Gathering, Pending, Waiting
 from memoranda.store.retrieval.evidence import LOOKED_AT, with_evidence
 from memoranda.store.retrieval.fusion import Ranking, Target, followed_by, fuse, rank_of
-from memoranda.store.retrieval.reranking import PASSAGES, Asked, How, Stage, rescored
+from memoranda.store.retrieval.reranking import PASSAGES, How, RerankQuery, Stage, rescored
 from memoranda.store.retrieval.scoring import factors
 from memoranda.store.rows import Record, attributes, fetch, to_memory
 from memoranda.store.store import Store
@@ -36,7 +36,7 @@ from memoranda.types import MAX_LIMIT, Explanation, Highlight, Hit, Query, Searc
 SNIPPET = 240
 
 
-class Found(msgspec.Struct):
+class RankedRows(msgspec.Struct):
     """The result of a search: rows, best first, each with its place in the ranking. `stage` says how candidates were
     scored; those behind the `first` ones were found by a deeper search. `searched` is that of `SearchResult`. `covered`
     is False if the model was not trained on the language of the question: cosines weigh nothing then."""
@@ -86,7 +86,7 @@ class Found(msgspec.Struct):
         return _explain(self, self.places[at], self.similarity(at), at + 1)
 
 
-def hit(store: Store, found: Found, at: int, terms: Wanted | None, explain: bool) -> Hit:
+def hit(store: Store, found: RankedRows, at: int, terms: Wanted | None, explain: bool) -> Hit:
     """Return result row `at`, with its highlights if there are `terms` to look for."""
     row = found.rows[at]
     return Hit(
@@ -99,7 +99,7 @@ def hit(store: Store, found: Found, at: int, terms: Wanted | None, explain: bool
     )
 
 
-def _highlights(store: Store, found: Found, row: Record, terms: Wanted) -> list[Highlight]:
+def _highlights(store: Store, found: RankedRows, row: Record, terms: Wanted) -> list[Highlight]:
     part = found.candidates.parts.get(row.seq)
     return highlights(row.content, terms) or _snippet(store, row, part, terms)
 
@@ -119,7 +119,7 @@ def _snippet(store: Store, row: Record, part: int | None, terms: Wanted) -> list
     return [Highlight(text=text, start=start, end=start + len(text))] if text else []
 
 
-def _explain(found: Found, i: int, similarity: float | None, rank: int) -> Explanation:
+def _explain(found: RankedRows, i: int, similarity: float | None, rank: int) -> Explanation:
     ranked, stage = found.ranked, found.stage
     scope_weight = float(ranked.scope_weights[i])
     added = {name: float(part) for name, part in zip(stage.added, ranked.added[i], strict=True) if part}
@@ -233,7 +233,7 @@ class Recall:
         threshold: float | None,
         how: How = PASSAGES,
         fresh: Fresh | None = None,
-    ) -> Found:
+    ) -> RankedRows:
         """Return the best rows of a tenant for `query` among those that pass one of `targets`. Every search uses this.
         Only text, limit, mode, weights and `as_of` of the query are used; `threshold` 0 or None is no floor. `how` is
         how they are scored. Errors as `search`.
@@ -250,15 +250,15 @@ class Recall:
         candidates = self._gathering.gather(tenant, query, vector, targets, live, fresh, depth)
         if vector is not None and covered and how.rerank in NEIGHBOURLY:
             self._gathering.add_neighbours(tenant, vector, targets, candidates)
-        searched = None if vector is None or query.mode == "words" else candidates.searched()
+        searched = None if vector is None or query.mode == "keyword" else candidates.searched()
         weights = self._weights(query)
         sides = weights if covered else {"dense": 0.0, "words": 1.0}
-        asked = Asked(
+        asked = RerankQuery(
             tenant,
             query.query,
             query.as_of or moment(now_micros()),
             targets,
-            embedding if covered and query.mode != "words" else None,
+            embedding if covered and query.mode != "keyword" else None,
             live.space,
             self.calibration,
             {} if fresh is None else fresh.vectors,
@@ -277,7 +277,9 @@ class Recall:
         searched = None if "index" in late else searched
         if not covered:
             candidates.degraded.add("language")
-        found = Found(tenant, self.calibration, ranked, candidates, weights, stage, first, searched, covered)
+        found = RankedRows(
+            tenant, self.calibration, ranked, candidates, weights, stage, first, searched, covered
+        )
         self._take_rows(query.limit, found, targets)
         return found
 
@@ -342,11 +344,11 @@ class Recall:
 
     def _floor(self, threshold: float | None, query: Query, candidates: Candidates) -> float | None:
         """Return the least cosine for a threshold; None without a threshold or without vector matches."""
-        if not threshold or query.mode == "words" or not len(candidates.dense[0]):
+        if not threshold or query.mode == "keyword" or not len(candidates.dense[0]):
             return None
         return self.calibration.cosine(threshold)
 
-    def _take_rows(self, limit: int, found: Found, targets: Sequence[Target]) -> None:
+    def _take_rows(self, limit: int, found: RankedRows, targets: Sequence[Target]) -> None:
         """Read the rows of the best candidates that still exist, until there are `limit`."""
         seqs, tenant = found.ranked.seqs.tolist(), found.tenant
         at = 0
@@ -381,9 +383,9 @@ def check(query: Query) -> None:
         raise InvalidInput(
             "threshold", "must be between 0 and 1; leave it out for the default, 0 is no floor"
         )
-    if query.threshold and query.mode == "words":
+    if query.threshold and query.mode == "keyword":
         raise InvalidInput(
-            "threshold", "is a floor on the dense similarity, which mode `words` does not have"
+            "threshold", "is a floor on the dense similarity, which mode `keyword` does not have"
         )
     for name, value in (query.weights or {}).items():
         if name not in ("dense", "words", "session", "user", "agent", "channel", "global"):

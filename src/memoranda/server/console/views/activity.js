@@ -1,4 +1,4 @@
-// Activity: the latest requests with what they took, the usage ledger, and the server's own measurements.
+// Activity: the latest requests with what they took, usage, and the server's own measurements.
 import { html } from "../ui/core.js";
 import { Modes } from "../ui/modes.js";
 import { address, usePlace } from "../router.js";

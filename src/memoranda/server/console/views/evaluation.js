@@ -18,7 +18,7 @@ import { SettingsForm, configurationOf, described, settingsOf, settingsText } fr
 const NAMES = ["A", "B"];
 const OWN = "own";
 const SETS = ["synthetic", "assistant", OWN];
-const SECOND = "mode:words"; // what the defaults are compared with at first
+const SECOND = "mode:keyword"; // what the defaults are compared with at first
 
 /** @param {URLSearchParams} query */
 const setOf = (query) => SETS.find((name) => name === query.get("set")) ?? "synthetic";

@@ -1,4 +1,4 @@
-// The usage ledger: what a tenant spent by day and purpose, and how much of its limits today.
+// Usage: what a tenant spent by day and purpose, and how much of its limits today.
 import { html, useLoaded, useMemo } from "../../ui/core.js";
 import { get } from "../../api.js";
 import { Select } from "../../ui/form.js";
@@ -8,11 +8,11 @@ import { Table } from "../../ui/table.js";
 import { TenantInput } from "../../ui/tenant.js";
 import { setQuery } from "../../router.js";
 import { t } from "../../strings.js";
-import { byDay, byPurpose, COUNTS, toneOf, used, valueOf } from "./ledger.js";
+import { byDay, byPurpose, COUNTS, toneOf, used, valueOf } from "./spending.js";
 
 /**
  * @typedef {import("../../types.js").UsageReport} UsageReport
- * @typedef {import("./ledger.js").Group} Group
+ * @typedef {import("./spending.js").Group} Group
  */
 
 const DAY = 86_400_000;
@@ -38,7 +38,7 @@ export function Usage({ query, children }) {
   </div>`;
 }
 
-/** @param {{ report: UsageReport, measure: import("./ledger.js").Measure }} props */
+/** @param {{ report: UsageReport, measure: import("./spending.js").Measure }} props */
 function Report({ report, measure }) {
   const days = useMemo(() => byDay(report), [report]);
   const purposes = useMemo(() => byPurpose(report), [report]);
@@ -58,7 +58,7 @@ function Report({ report, measure }) {
       <h2 class="table-title">${t.activity.dayByDay}</h2><${Spendings} money=${money} label=${t.activity.dayByDay} first=${t.activity.day} rows=${[...days].filter((day) => day.parts.length > 0).reverse()} name=${/** @param {string} id */ (id) => id} />`}`;
 }
 
-/** A bar a day, each made of the purposes. @param {{ days: Group[], measure: import("./ledger.js").Measure, format: (value: number) => string, purposes: string[] }} props */
+/** A bar a day, each made of the purposes. @param {{ days: Group[], measure: import("./spending.js").Measure, format: (value: number) => string, purposes: string[] }} props */
 function Chart({ days, measure, format, purposes }) {
   const most = Math.max(measure === "cost" ? 1e-6 : 1, ...days.map((day) => valueOf(day.sum, measure)));
   return html`<div class="chart" role="img" aria-label=${t.activity.chart(days.length, format(most))}>

@@ -8,7 +8,7 @@ import { Loaded } from "../../ui/states.js";
 import { TenantInput, useOperator } from "../../ui/tenant.js";
 import { toast } from "../../ui/toast.js";
 import { t } from "../../strings.js";
-import { used } from "../activity/ledger.js";
+import { used } from "../activity/spending.js";
 import { LimitsDialog } from "./limits_dialog.js";
 
 /**

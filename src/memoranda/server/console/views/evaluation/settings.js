@@ -7,7 +7,7 @@ import { t } from "../../strings.js";
 
 /** The empty value is the configured one; of the mode, which is not configured, it is the default. @type {Record<string, string[]>} */
 const VALUES = {
-  mode: ["", "dense", "words"],
+  mode: ["", "dense", "keyword"],
   rerank: ["", "auto", "people", "assistant", "plain", "sessions", "off"],
   recency: ["", "off", "decay", "boost"],
   times: ["", "true", "false"],
@@ -15,7 +15,7 @@ const VALUES = {
 };
 const WEIGHT = "dense_weight";
 
-/** The settings in a parameter of the address, such as `mode:words,rerank:off`. @param {string | null} text @returns {Settings} */
+/** The settings in a parameter of the address, such as `mode:keyword,rerank:off`. @param {string | null} text @returns {Settings} */
 export function settingsOf(text) {
   const pairs = (text ?? "").split(",").map((pair) => /** @type {[string, string]} */ (pair.split(":", 2)));
   return Object.fromEntries(pairs.filter(([name, value]) => name === WEIGHT ? weightOf(value ?? "") !== null : Object.hasOwn(VALUES, name) && VALUES[name]?.includes(value)));

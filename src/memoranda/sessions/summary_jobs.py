@@ -17,10 +17,10 @@ from memoranda.clock import ZONE, local, moment, now_micros
 from memoranda.errors import Conflict, ModelError, ModelUnavailable, SpendingLimit
 from memoranda.sessions import records
 from memoranda.sessions.digests import Digest
-from memoranda.sessions.keeping import QUIET, derived_memory, schedule_rollups, session_header
 from memoranda.sessions.records import MessageRow, SessionRow, texts_of
-from memoranda.sessions.rolling import Rolling
-from memoranda.sessions.summarizer import Telling
+from memoranda.sessions.rollups import Rollups
+from memoranda.sessions.summarizer import Summarizer
+from memoranda.sessions.summary_memories import QUIET, derived_memory, schedule_rollups, session_header
 from memoranda.sessions.switches import in_force, summarized, switches_of
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
@@ -60,13 +60,13 @@ class Made(msgspec.Struct):
     failure: Exception | None = None
 
 
-class Summarizing:
+class SummaryJobs:
     """Makes the pending summaries of a tenant."""
 
     def __init__(self, core: Core) -> None:
         self.core = core
         self.settings = core.config.sessions
-        self.rolling = Rolling(core)
+        self.rolling = Rollups(core)
 
     async def work(self, run: Run) -> dict[str, Any]:
         """Handler of the job: summarize every closed session that has no summary, then the weeks that are over.
@@ -74,17 +74,17 @@ class Summarizing:
         Raises:
             Postponed: the model does not answer; these sessions are recorded as failed and tried again.
         """
-        telling = Telling(self.core, run.tenant, background=True)
+        summarizer = Summarizer(self.core, run.tenant, background=True)
         counts: dict[str, int] = defaultdict(int)
         while True:
-            while rows := await self._pending(run.tenant, BATCH if telling.by_rules else ASKED):
-                results = await self._results(telling, run.tenant, rows)
+            while rows := await self._pending(run.tenant, BATCH if summarizer.by_rules else ASKED):
+                results = await self._results(summarizer, run.tenant, rows)
                 for name, number in (await self._keep(run.tenant, results)).items():
                     counts[name] += number
                 await run.report(run.done + len(rows))
                 _check_away(results)
             if self.settings.rollups:
-                counts["rollups"] += await self.rolling.work(run, telling)
+                counts["rollups"] += await self.rolling.work(run, summarizer)
             last = self.core.store.db.write(lambda c: self._last(c, run), tenant=run.tenant)
             if await self.core.threads.result(last):
                 return dict(counts)
@@ -106,8 +106,8 @@ class Summarizing:
             ModelError: the model gave no summary; it is tried again later.
             SpendingLimit: the tenant has spent its day.
         """
-        telling = Telling(self.core, tenant, background=False)
-        result = (await self._results(telling, tenant, [row], asked=True))[0]
+        summarizer = Summarizer(self.core, tenant, background=False)
+        result = (await self._results(summarizer, tenant, [row], asked=True))[0]
         await self._keep(tenant, [result])
         if result.failure is not None:
             raise result.failure
@@ -119,7 +119,7 @@ class Summarizing:
         Raises:
             Postponed: the model does not answer, or the tenant has reached its daily limit; failures are recorded.
         """
-        results = await self._results(Telling(self.core, tenant, background=True), tenant, rows)
+        results = await self._results(Summarizer(self.core, tenant, background=True), tenant, rows)
         counts = await self._keep(tenant, results)
         _check_away(results)
         return counts
@@ -135,16 +135,18 @@ class Summarizing:
     # --- making ------------------------------------------------------------------------------------
 
     async def _results(
-        self, telling: Telling, tenant: str, rows: Sequence[SessionRow], asked: bool = False
+        self, summarizer: Summarizer, tenant: str, rows: Sequence[SessionRow], asked: bool = False
     ) -> list[Made]:
         began = time.perf_counter()
         wanted = [*rows] if asked else await self.core.threads.run(self._wanted, tenant, rows)
-        if telling.by_rules:
-            by_id = await self.core.threads.run(self._extracted, telling, tenant, wanted)
+        if summarizer.by_rules:
+            by_id = await self.core.threads.run(self._extracted, summarizer, tenant, wanted)
         else:
             read = await self.core.threads.run(self._said, tenant, wanted)
             free = asyncio.Semaphore(AT_ONCE)
-            answers = await asyncio.gather(*(self._asked(telling, free, row, read[row.id]) for row in wanted))
+            answers = await asyncio.gather(
+                *(self._asked(summarizer, free, row, read[row.id]) for row in wanted)
+            )
             by_id = {answer.row.id: answer for answer in answers}
         self.core.tally["session_summary_seconds"] += time.perf_counter() - began  # type: ignore[assignment]
         return [by_id.get(row.id) or Made(row) for row in rows]
@@ -163,9 +165,9 @@ class Summarizing:
         done = row.summary_rev == row.rev and row.summary_version == self.settings.summary_version
         return row.message_count >= self.settings.min_messages and not done
 
-    def _extracted(self, telling: Telling, tenant: str, rows: Sequence[SessionRow]) -> dict[str, Made]:
+    def _extracted(self, summarizer: Summarizer, tenant: str, rows: Sequence[SessionRow]) -> dict[str, Made]:
         said = self._said(tenant, rows)
-        return {row.id: Made(row, telling.extracted(said[row.id])) for row in rows}
+        return {row.id: Made(row, summarizer.extracted(said[row.id])) for row in rows}
 
     def _said(self, tenant: str, rows: Sequence[SessionRow]) -> dict[str, list[MessageRow]]:
         """Return the messages of sessions, by id of the session."""
@@ -184,11 +186,11 @@ class Summarizing:
         return said
 
     async def _asked(
-        self, telling: Telling, free: asyncio.Semaphore, row: SessionRow, said: Sequence[MessageRow]
+        self, summarizer: Summarizer, free: asyncio.Semaphore, row: SessionRow, said: Sequence[MessageRow]
     ) -> Made:
         async with free:
             try:
-                return Made(row, await telling.of_session(row, said))
+                return Made(row, await summarizer.of_session(row, said))
             except (ModelError, SpendingLimit) as exc:
                 return Made(row, failure=exc)
 

@@ -12,14 +12,14 @@ from memoranda.providers.chat.base import Ask, Ended, Model, Piece, TextDelta, T
 Meter = Callable[[TokenUsage], None]
 
 
-class Said(NamedTuple):
+class Completion(NamedTuple):
     """The text of an answer, and the name of the model."""
 
     text: str
     name: str
 
 
-async def said(model: Model, ask: Ask, meter: Meter | None = None) -> Said:
+async def complete(model: Model, ask: Ask, meter: Meter | None = None) -> Completion:
     """Return the whole answer; `meter` is called with its usage.
 
     Raises:
@@ -40,7 +40,7 @@ async def said(model: Model, ask: Ask, meter: Meter | None = None) -> Said:
     text = "".join(pieces).strip()
     if not text:
         raise ModelBroken("the model was asked and said nothing")
-    return Said(text, name)
+    return Completion(text, name)
 
 
 def characters(piece: Piece) -> int:
@@ -50,10 +50,10 @@ def characters(piece: Piece) -> int:
     return len(piece.arguments if isinstance(piece, ToolCallDelta) else piece.text)
 
 
-def estimated(ask: Ask, said: int) -> TokenUsage:
+def estimated(ask: Ask, complete: int) -> TokenUsage:
     """Return the estimated usage of a call whose provider reports none: a token for every four characters of the
-    messages, and of the `said` characters of the answer."""
+    messages, and of the `complete` characters of the answer."""
     asked = sum(
         len(message["content"]) for message in ask.messages if isinstance(message.get("content"), str)
     )
-    return TokenUsage(input=-(-asked // 4), output=-(-said // 4))
+    return TokenUsage(input=-(-asked // 4), output=-(-complete // 4))

@@ -1,4 +1,4 @@
-// The rows of the ledger, summed by day and by purpose.
+// What was spent, summed by day and by purpose.
 
 /**
  * @typedef {import("../../types.js").Spent} Spent

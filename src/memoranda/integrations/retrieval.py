@@ -19,7 +19,7 @@ PLACES = (
 """Fields of a memory that its result has as metadata, where they are set."""
 
 
-class Found(NamedTuple):
+class Retrieved(NamedTuple):
     """One memory or passage. `metadata` has its fields, with `score` and `similarity`."""
 
     id: str
@@ -41,7 +41,7 @@ class Search:
         self._stores = list(stores or [])
         self._fields = fields
 
-    def run(self, query: str, limit: int) -> list[Found]:
+    def run(self, query: str, limit: int) -> list[Retrieved]:
         """The best results for a text, best first."""
         if self._memories is not None:
             hits = self._memories.search(query, limit=limit, **self._fields).results
@@ -53,15 +53,15 @@ class Search:
         return [_of_passage(passage) for passage in distinct(passages)[:limit]]
 
 
-def _of_memory(hit: Hit) -> Found:
+def _of_memory(hit: Hit) -> Retrieved:
     fields = msgspec.to_builtins(hit.memory)
     known = {name: fields[name] for name in PLACES if fields[name]}
     scores = {"score": hit.score, "similarity": hit.similarity}
-    return Found(hit.memory.id, hit.memory.content, hit.score, {**hit.memory.metadata, **known, **scores})
+    return Retrieved(hit.memory.id, hit.memory.content, hit.score, {**hit.memory.metadata, **known, **scores})
 
 
-def _of_passage(passage: Passage) -> Found:
+def _of_passage(passage: Passage) -> Retrieved:
     fields = msgspec.to_builtins(passage)
     content, id_, attributes = fields.pop("text"), fields.pop("chunk_id"), fields.pop("attributes")
     known = {name: value for name, value in fields.items() if value is not None}
-    return Found(id_, content, passage.score, {**attributes, **known})
+    return Retrieved(id_, content, passage.score, {**attributes, **known})

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from memoranda.clock import now_micros
 from memoranda.errors import ModelError, SpendingLimit
 from memoranda.sessions.digests import Digest
-from memoranda.sessions.keeping import DAY, WEEK, derived_memory, week_header, week_name
 from memoranda.sessions.records import SessionRow, sessions_by_id, texts_of
-from memoranda.sessions.summarizer import Telling
+from memoranda.sessions.summarizer import Summarizer
+from memoranda.sessions.summary_memories import DAY, WEEK, derived_memory, week_header, week_name
 from memoranda.sessions.switches import summarized
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
@@ -43,18 +43,18 @@ class Week(NamedTuple):
     updated_at: int
 
 
-class Rolling:
+class Rollups:
     """Makes the rollups of a tenant that are due."""
 
     def __init__(self, core: Core) -> None:
         self.core = core
 
-    async def work(self, run: Run, telling: Telling) -> int:
+    async def work(self, run: Run, summarizer: Summarizer) -> int:
         """Make all rollups that are due; return how many."""
         count = 0
         while weeks := await self._due(run.tenant):
             for week in weeks:
-                count += await self._roll_up(run.tenant, week, telling)
+                count += await self._roll_up(run.tenant, week, summarizer)
             await run.report(run.done + len(weeks))
         return count
 
@@ -65,7 +65,7 @@ class Rolling:
         )
         return [Week._make(row) for row in rows]
 
-    async def _roll_up(self, tenant: str, week: Week, telling: Telling) -> bool:
+    async def _roll_up(self, tenant: str, week: Week, summarizer: Summarizer) -> bool:
         start = week.week * DAY
         values = [tenant, week.channel_id, week.owner, start, start + WEEK, MOST]
 
@@ -81,7 +81,7 @@ class Rolling:
         digest = None
         if len(rows) >= LEAST and hearers(rows) != []:
             try:
-                digest = await telling.of_week(
+                digest = await summarizer.of_week(
                     week_header(week.channel_id, week.week, _names(rows), ()), rows, week.attempts
                 )
             except (ModelError, SpendingLimit) as exc:

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from memoranda.clock import now_micros
-from memoranda.sessions import closing
-from memoranda.sessions.closing import Closing
-from memoranda.sessions.keeping import rollup_ids, schedule_rollups, withdraw
+from memoranda.sessions import boundaries
+from memoranda.sessions.boundaries import SessionCloser
 from memoranda.sessions.records import (
     MessageRow,
     SessionRow,
@@ -19,12 +18,13 @@ from memoranda.sessions.records import (
     sessions_by_id,
     set_session,
 )
+from memoranda.sessions.summary_memories import rollup_ids, schedule_rollups, withdraw
 from memoranda.sessions.switches import summarized
 from memoranda.sessions.values import name_of
 from memoranda.storage.sql.base import Connection
 from memoranda.store.rows import Record, fetch_ids
 from memoranda.store.rows import speaker as speaker_of
-from memoranda.store.transaction import Gone, Writing, added_up
+from memoranda.store.transaction import RemovedMemory, Writing, added_up
 from memoranda.text.stored import compact_json
 from memoranda.text.tokens import count
 
@@ -35,15 +35,15 @@ AFTERWARDS = 2_000_000
 of a user or a channel, and a later pass would find it."""
 
 
-class Following:
+class MessageReactions:
     """Hooks of the store: see `Writing`."""
 
-    def __init__(self, closing: Closing) -> None:
-        self.closing = closing
+    def __init__(self, closer: SessionCloser) -> None:
+        self.closer = closer
 
     # --- going -------------------------------------------------------------------------------------
 
-    def gone(self, w: Writing, removed: Sequence[Gone]) -> tuple[int, int]:
+    def gone(self, w: Writing, removed: Sequence[RemovedMemory]) -> tuple[int, int]:
         """Update the log and the sessions after memories, or messages without one, were removed. Return the
         (memories, vectors) of summaries and rollups that were removed with them."""
         more = [(0, 0)]
@@ -61,7 +61,7 @@ class Following:
                 w.c.run("drop_rollup_of", [now, w.tenant, item.id])
         return added_up(more)
 
-    def _summary_gone(self, w: Writing, gone: Gone, now: int) -> tuple[int, int]:
+    def _summary_gone(self, w: Writing, gone: RemovedMemory, now: int) -> tuple[int, int]:
         """Clear a deleted summary: the session gets none until it changes or one is requested, unless it goes with a
         phrase."""
         row = session_of(w.c, w.tenant, gone.session_id or "")
@@ -116,12 +116,12 @@ class Following:
     def _expect(self, w: Writing, now: int, at: int) -> None:
         """Have pending summaries made at a moment, by a job that is placed now or by the clock."""
         if at <= now:
-            self.closing.place(w.c, {w.tenant})
-        w.then(partial(self.closing.core.due_times.announce, at))
+            self.closer.place(w.c, {w.tenant})
+        w.then(partial(self.closer.core.due_times.announce, at))
 
     def _wanted(self, w: Writing, row: SessionRow) -> bool:
         """Return True if the session's channel is to have summaries."""
-        return summarized(w.c, self.closing.core.config, w.tenant, row.channel_id)
+        return summarized(w.c, self.closer.core.config, w.tenant, row.channel_id)
 
     def _measured(self, w: Writing, row: SessionRow, now: int, at: int) -> bool:
         """Measure a session again; return True if it must be summarized again, at a moment or later."""
@@ -143,7 +143,7 @@ class Following:
             started_at=started,
             ended_at=ended,
             message_count=number,
-            due_at=closing.due_at(ended, row.last_seen_at, self.closing.gap),
+            due_at=boundaries.due_at(ended, row.last_seen_at, self.closer.gap),
             participants=compact_json(list(dict.fromkeys(name_of(*who) for *who, _ in spoke))),
             users=compact_json(users),
             status="open" if open_ else "closed",

@@ -111,7 +111,7 @@ def note(core: Core, event: Literal["opened", "closed"], tenant: str, ids: Itera
         log.info("session %s", event, extra={"tenant": tenant, "session": id_})
 
 
-class Closing:
+class SessionCloser:
     """Closes sessions and enqueues their follow-up jobs."""
 
     def __init__(self, core: Core) -> None:
@@ -149,10 +149,10 @@ class Closing:
 class Clock:
     """Closes due sessions of all tenants. Every process checks; a session is closed once."""
 
-    def __init__(self, closing: Closing) -> None:
-        self.closing = closing
-        self.core = closing.core
-        self.settings = closing.settings
+    def __init__(self, closer: SessionCloser) -> None:
+        self.closer = closer
+        self.core = closer.core
+        self.settings = closer.settings
         self._next = 0
         self._sooner = asyncio.Event()
         self._loop = asyncio.get_running_loop()
@@ -240,10 +240,10 @@ class Clock:
         """
         c.one("draw_revs", [1])  # writers of messages wait: both lock rows in one order
         rows = [SessionRow._make(row) for row in c.all("sessions_due", [now, STEP])]
-        kinds = self.closing.close(c, rows, now)
+        kinds = self.closer.close(c, rows, now)
         names = ("pending_tenants", "rollup_tenants") if self.settings.rollups else ("pending_tenants",)
         waiting = {tenant for name in names for (tenant,) in c.all(name, [now])}
         if waiting:
-            self.closing.place(c, waiting)
+            self.closer.place(c, waiting)
             kinds.add(SUMMARIZE_JOB)
         return kinds, rows, len(rows) == STEP

@@ -9,7 +9,7 @@ from memoranda.config.sections import ToolSet
 PATH = "/mcp"
 
 
-class Place(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class EndpointQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The user and the agent whose memory it is, and the tools that are offered."""
 
     user: str | None = None

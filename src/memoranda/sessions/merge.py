@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from memoranda.clock import now_micros
-from memoranda.sessions import closing
-from memoranda.sessions.closing import Closing, Cluster
-from memoranda.sessions.keeping import withdraw
+from memoranda.sessions import boundaries
+from memoranda.sessions.boundaries import Cluster, SessionCloser
 from memoranda.sessions.records import (
     MessageRow,
     SessionRow,
@@ -22,6 +21,7 @@ from memoranda.sessions.records import (
     set_session,
     texts_of,
 )
+from memoranda.sessions.summary_memories import withdraw
 from memoranda.sessions.switches import summarized
 from memoranda.sessions.values import MODES
 from memoranda.storage.sql.base import Connection
@@ -50,7 +50,7 @@ def near(
         rows = [SessionRow._make(row) for row in c.all("sessions_near", values)]
         sessions += rows
         if len(rows) < 4 or rows[-1].started_at > cluster.ended_at + gap:
-            return closing.near(cluster, sessions, gap)
+            return boundaries.near(cluster, sessions, gap)
         since = rows[-1].ended_at + 1
 
 
@@ -88,15 +88,15 @@ def _grown(row: SessionRow, other: SessionRow, ended_at: int, messages: int) -> 
     )
 
 
-class Joining:
+class SessionMerge:
     """The handler of the job."""
 
-    def __init__(self, closing: Closing) -> None:
-        self.closing = closing
+    def __init__(self, closer: SessionCloser) -> None:
+        self.closer = closer
 
     async def join(self, run: Run) -> dict[str, Any]:
         """Merge adjacent later sessions into a session; return how many messages moved."""
-        core, moved = self.closing.core, 0
+        core, moved = self.closer.core, 0
         while True:
             step = core.store.transact(run.tenant, lambda w: self._step(w, run))
             row, some = await core.threads.result(step)
@@ -121,9 +121,9 @@ class Joining:
         if len(first) <= MARKS:
             row, some = merged(w, row, other, now), len(first)
         else:
-            pending = summarized(w.c, self.closing.core.config, w.tenant, other.channel_id)
+            pending = summarized(w.c, self.closer.core.config, w.tenant, other.channel_id)
             row, some = _moved(w, row, other, first, now, pending), MARKS
-        due = closing.due_at(row.ended_at, now, self.closing.gap)
+        due = boundaries.due_at(row.ended_at, now, self.closer.gap)
         row = row._replace(
             rev=w.draw(1), last_seen_at=now, due_at=due, status="open", failure=None, pending=0, attempts=0,
             next_try_at=0, updated_at=now,
@@ -135,7 +135,7 @@ class Joining:
         """Return the adjacent session that began next; None if there is none."""
         owner = row.user_id if row.private else None
         cluster = Cluster(row.started_at, row.ended_at)
-        nearby = near(w.c, w.tenant, row.channel_id, owner, cluster, self.closing.gap)
+        nearby = near(w.c, w.tenant, row.channel_id, owner, cluster, self.closer.gap)
         later = [other for other in nearby if (other.started_at, other.seq) > (row.started_at, row.seq)]
         return later[0] if later else None
 

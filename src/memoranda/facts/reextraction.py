@@ -6,8 +6,8 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from memoranda.facts.gathering import responses_of, source_of
 from memoranda.facts.grounding import lost_words, mostly_in, words_of
+from memoranda.facts.plans import responses_of, source_of
 from memoranda.sessions.records import MessageRow
 from memoranda.store.rows import Draft, refs_of
 from memoranda.text.stored import compact_json

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from memoranda.clock import local, moment
 from memoranda.errors import InvalidInput
 from memoranda.facts.grounding import SHARE, Source, grounded, related, support, words_of
-from memoranda.facts.keeping import Ending, Plan
+from memoranda.facts.insertion import Ending, Plan
 from memoranda.facts.parsing import Candidate
 from memoranda.facts.tags import content_tags
 from memoranda.memories.duplicates import lacks, negated
