@@ -62,7 +62,7 @@ def test_twenty_german_texts_move_a_store_and_it_finds_them(
     with opened(tmp_path) as rc:
         assert model(rc) == MULTILINGUAL
         rc.memories.add_many(SAID)
-        assert rc.inner.core.next is None
+        assert rc.inner.core.embedders.next is None
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_fewer_texts_or_english_ones_move_nothing(texts: list[str]) -> None:
         looked_at(rc)
         assert model(rc) == ENGLISH
         assert rc.memories.stats()["embedder_note"] is None
-        assert rc.inner.core.next is None
+        assert rc.inner.core.embedders.next is None
 
 
 def test_a_pinned_model_stays(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_a_move_that_was_killed_goes_on(tmp_path: Path) -> None:
     with opened(tmp_path) as rc:
         rc.inner.core.jobs.kinds.clear()  # as if the process ended before the job began
         rc.memories.add_many(GERMAN[:20])
-        until(lambda: rc.inner.core.next is not None, "the decision")
+        until(lambda: rc.inner.core.embedders.next is not None, "the decision")
         assert model(rc) == ENGLISH
         assert "are being made" in rc.memories.stats()["embedder_note"]
     with opened(tmp_path) as rc:

@@ -168,7 +168,7 @@ def test_another_model_takes_over_under_traffic(tmp_path: Path) -> None:
         assert rc.as_subject(Subject(tenant_id="acme")).memories.search("acme 3", mode="dense").results
         agree(rc)
     with memoranda.open(tmp_path, embedder={"url": "hash:128"}) as rc:
-        assert rc.inner.core.next is None
+        assert rc.inner.core.embedders.next is None
         agree(rc)
 
 

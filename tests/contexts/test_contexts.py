@@ -233,14 +233,14 @@ def test_one_embedding_for_everything(garden: Any) -> None:
             return real.split(text)
 
     try:
-        garden.core.embedder = noting = Noting()
+        garden.core.embedders.current = noting = Noting()
         made = garden.context(QUESTION, stores=[store], recent=[{"role": "user", "content": "a walk"}])
         assert asked == [f"{QUESTION}\na walk"] == [made.query]
         assert made.degraded == []
         noting.away = True
         words = garden.context(QUESTION, stores=[store])
     finally:
-        garden.core.embedder = real
+        garden.core.embedders.current = real
     assert len(asked) == 2
     assert words.degraded == ["embedding"]
     assert {"documents", "memories", "sessions"} <= words.parts.keys()

@@ -19,6 +19,7 @@ from memoranda.document_qa.prompting import RULES
 from memoranda.server.app import create_app
 from memoranda.types import Subject
 from support import chat_server
+from support.core_parts import replaced
 from support.waiting import until, until_async
 
 TENANTS = 40
@@ -67,11 +68,8 @@ class House:
         """Other settings of `upload_ask` for a while."""
         before = self.core.config
         section = msgspec.structs.replace(before.upload_ask, **values)
-        self.core.config = msgspec.structs.replace(before, upload_ask=section)
-        try:
+        with replaced(self.core, config=msgspec.structs.replace(before, upload_ask=section)):
             yield
-        finally:
-            self.core.config = before
 
 
 class Desk:

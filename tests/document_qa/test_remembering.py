@@ -15,6 +15,7 @@ from memoranda.document_qa.log import QueryRow
 from memoranda.errors import InvalidInput, StorageError
 from memoranda.providers.chat.scripted import ScriptedModel
 from memoranda.storage.sql.statements import statements
+from support.core_parts import replaced
 
 MEMORIES = (
     "SELECT content FROM memories WHERE tenant_id = ? AND source IN ('qa_turn', 'summary') ORDER BY seq"
@@ -43,15 +44,14 @@ def test_a_summary_at_every_nth_turn_whatever_a_prompt_shows(desk: Any) -> None:
     assert other != session
 
 
-def test_only_summaries_are_in_the_background(desk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_summaries_are_in_the_background(desk: Any) -> None:
     """Replies have priority over them, and without a budget they are made of sentences."""
     turns_of_model = [
         {"when": "The notes:", "text": "Noted.", "repeat": True},
         {"text": "Yes.", "repeat": True},
     ]
     model = ScriptedModel(turns_of_model)
-    monkeypatch.setattr(desk.core, "model", model)
-    with desk.house.set(summary_every_turns=1):
+    with replaced(desk.core, model=model), desk.house.set(summary_every_turns=1):
         desk.ask("Which kettle?")
         assert [ask.background for ask in model.asked] == [False, True]
         limits = {"background_tokens_per_day": 1}

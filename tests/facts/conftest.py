@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from operator import not_
 from typing import Any
 
+import msgspec
 import pytest
 
 from memoranda.app.blocking import BlockingMemoranda, BlockingMemories
@@ -115,7 +116,7 @@ def house(lasting_home: Any) -> Iterator[BlockingMemoranda]:
     """A product with a model that reads the facts of a few known sentences, for a file of tests; each takes a tenant of
     its own."""
     with lasting_home.empty(embedder={"url": "hash:256"}, facts={"extraction": "eager"}) as opened:
-        opened.inner.core.model = FactReader()
+        msgspec.structs.force_setattr(opened.inner.core, "model", FactReader())
         yield opened
 
 

@@ -451,7 +451,7 @@ def test_the_same_fact_gets_another_source_but_not_another_number(talk: Any) -> 
 @pytest.mark.rows_in("sqlite")
 def test_facts_of_several_people_are_compared_each_persons_alone(talk: Any) -> None:
     """No one's facts are in a prompt with the words of another, who might make the model repeat them."""
-    talk.core.config = replace_facts(talk.core.config, reconcile=True)
+    msgspec.structs.force_setattr(talk.core, "config", replace_facts(talk.core.config, reconcile=True))
     boat = {"text": "Mara sold the boat", "messages": [1], "op": "ends F1", "quote": "I sold the boat"}
     asked = talk.script(
         fact("Mara owns a boat"),
@@ -469,7 +469,7 @@ def test_facts_of_several_people_are_compared_each_persons_alone(talk: Any) -> N
         )
         talk.settle()
     finally:
-        talk.core.config = replace_facts(talk.core.config, reconcile=False)
+        msgspec.structs.force_setattr(talk.core, "config", replace_facts(talk.core.config, reconcile=False))
     assert sorted(talk.live()) == ["Ben likes the rain", "Mara sold the boat"]
     shown = [ask.messages[1]["content"] for ask in asked]
     assert len(shown) == 3

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 import memoranda
@@ -37,7 +38,8 @@ def say(
     """What a person says, and the instruction that a model sees in it."""
     user, through = fields.pop("user", "ada"), fields.pop("through", None)
     found = {"text": fact, "messages": [1], "op": "add", "quote": quote or text, "instruction": True}
-    rc.inner.core.model = ScriptedModel([{"text": json.dumps({"facts": [found | fields]})}])
+    model = ScriptedModel([{"text": json.dumps({"facts": [found | fields]})}])
+    msgspec.structs.force_setattr(rc.inner.core, "model", model)
     at = MAY + timedelta(minutes=fields.pop("minute", 0))
     message = {"content": text, "user_id": user, "speaker": user.title(), "occurred_at": at}
     rc.as_subject(Subject(through=through)).sessions.observe([message], session_id=f"of {user}")

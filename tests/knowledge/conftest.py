@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from operator import not_
 from typing import Any
 
+import msgspec
 import pytest
 
 from memoranda.app.blocking import BlockingMemoranda
@@ -155,7 +156,7 @@ def readers() -> Iterator[Kept]:
 def house(lasting_home: Any, readers: Kept) -> Iterator[BlockingMemoranda]:
     """One product for a file of tests; each takes a tenant of its own."""
     with lasting_home.empty() as opened:
-        opened.inner.core.readers = readers
+        msgspec.structs.force_setattr(opened.inner.core, "readers", readers)
         yield opened
 
 
@@ -180,7 +181,7 @@ def shelves(house: BlockingMemoranda, numbers: Iterator[int]) -> Callable[[], Sh
 @pytest.fixture
 def lone(rc: BlockingMemoranda, readers: Kept) -> Shelf:
     """The house's own tenant, in a product that no other test uses."""
-    rc.inner.core.readers = readers
+    msgspec.structs.force_setattr(rc.inner.core, "readers", readers)
     return Shelf(rc)
 
 

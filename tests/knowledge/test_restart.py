@@ -46,7 +46,7 @@ def bytes_of(shelf: Any, id_: str) -> bytes:
 def test_a_restart_changes_no_answer(home: Any, readers: Any, lone: Any) -> None:
     shelf_of = type(lone)
     with home.open("kept") as rc:
-        rc.inner.core.readers = readers
+        msgspec.structs.force_setattr(rc.inner.core, "readers", readers)
         shelf = shelf_of(rc)
         store = shelf.store(
             *(text_of(n) for n in range(6)),
@@ -59,7 +59,7 @@ def test_a_restart_changes_no_answer(home: Any, readers: Any, lone: Any) -> None
         upload = shelf.admin.uploads.create(filename="a.txt", bytes=3, purpose="assistants").id
         part = shelf.admin.uploads.add_part(upload, pieces(b"abc")).id
     with home.open("kept") as rc:
-        rc.inner.core.readers = readers
+        msgspec.structs.force_setattr(rc.inner.core, "readers", readers)
         shelf = shelf_of(rc)
         assert answers(shelf, store) == before
         after = (shelf.admin.stores.get(store), shelf.admin.stores.files(store), shelf.admin.files.list())
@@ -89,7 +89,7 @@ def test_work_that_was_under_way_goes_on_after_a_restart(
         store = shelf.admin.stores.create(file_ids=files).id
         gone = shelf.file("soon gone").id
     with home.open("kept") as rc:
-        rc.inner.core.readers = readers
+        msgspec.structs.force_setattr(rc.inner.core, "readers", readers)
         shelf = kinds[0](rc)
         shelf.change("UPDATE jobs SET run_at = 0 WHERE state = 'queued'")
         rc.portal._loop.call_soon_threadsafe(rc.inner.core.jobs.wake, "knowledge.index")

@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -151,7 +152,8 @@ def test_a_consolidated_fact_with_the_text_of_a_part_comes_along(
     for id_, text in (("a", "Ann uses Postgres in production."), ("b", "Ann uses Postgres")):
         rc.memories.add(text, kind="fact", id=id_, occurred_at=DAY)
     text = rc.memories.get("a").content
-    rc.inner.core.model = ScriptedModel([{"text": json.dumps({"facts": [1, 2], "text": text})}])
+    model = ScriptedModel([{"text": json.dumps({"facts": [1, 2], "text": text})}])
+    msgspec.structs.force_setattr(rc.inner.core, "model", model)
     (merged,) = rc.facts.consolidate().merged
     assert rc.memories.get(merged.id).content == rc.memories.get("a").content
     lines = list(rc.memories.export())

@@ -11,6 +11,7 @@ from typing import Any
 from memoranda.app.blocking import BlockingMemoranda
 from memoranda.providers.chat.base import Ask, Ended, Model, Piece, TextDelta
 from memoranda.text import prompts
+from support.core_parts import replaced
 
 _LINE = re.compile(r"^\[(\d+)\] \S+ \S+ (.*?): (.*)$", re.MULTILINE)
 _KNOWN = re.compile(r"^F(\d+)\. \S+: (.*)$", re.MULTILINE)
@@ -42,12 +43,8 @@ _MATTERS = [
 @contextmanager
 def reading(rc: BlockingMemoranda) -> Iterator[None]:
     """Let a product read facts with a `FactReader` meanwhile."""
-    core = rc.inner.core
-    model, core.model = core.model, FactReader()
-    try:
+    with replaced(rc.inner.core, model=FactReader()):
         yield
-    finally:
-        core.model = model
 
 
 class FactReader(Model):

@@ -77,7 +77,7 @@ class AutoEmbedder:
         """Look at one tenant, if nothing is decided; go on with what is decided."""
         core = self.core
         decided = await core.threads.run(core.store.db.read, decision)
-        if decided is None and core.next is None and core.store.model == _name(ENGLISH):
+        if decided is None and core.embedders.next is None and core.store.model == _name(ENGLISH):
             decided = await core.threads.run(self._look)
         if decided == "missing":
             decided = await self._again()
@@ -127,13 +127,13 @@ class AutoEmbedder:
     async def _move(self) -> None:
         """Start the move to the multilingual model, or take part in it; follow another process that has moved."""
         core, store = self.core, self.core.store
-        if core.next is None:
+        if core.embedders.next is None:
             settings = core.config.embedder
             embedder = await core.threads.run(
                 lambda: open_embedder(MULTILINGUAL, threads=settings.threads, cache_size=settings.cache_size)
             )
             await core.threads.run(store.prepare, embedder.model, embedder.dim)
-            core.set_next(embedder, MULTILINGUAL)
+            core.embedders.set_next(embedder, MULTILINGUAL)
         stored = await core.threads.run(store.db.read, lambda c: c.one("get_meta", ["embedder"]))
         payload: dict[str, Any] = {"rows_per_second": None}
         if stored is not None and stored[0] == MULTILINGUAL:

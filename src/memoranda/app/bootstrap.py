@@ -35,7 +35,7 @@ from memoranda.storage.data_lock import (
 )
 from memoranda.storage.sql import open_database
 from memoranda.storage.sql.base import Database, Options
-from memoranda.store.core import Core
+from memoranda.store.core import Core, Embedders
 from memoranda.store.covering import AUTO, DECIDED, ENGLISH, MULTILINGUAL, decision
 from memoranda.store.ingest import Ingest
 from memoranda.store.jobs import Jobs
@@ -274,7 +274,7 @@ def _core(
     costs = CostTracker(store.db, threads, config.spending)
     core = Core(
         store=store,
-        embedder=embedder,
+        embedders=Embedders(embedder, None if embedder is asked else asked, url),
         ingest=Ingest(store, embedder, threads, bounds, costs),
         recall=Recall(store, embedder.calibration, _settings(config, embedder)),
         jobs=jobs,
@@ -298,8 +298,6 @@ def _core(
             overlap=config.knowledge.chunk_overlap,
             header=config.knowledge.contextual_header,
         ),
-        next=None if embedder is asked else asked,
-        next_url=url,
     )
     return core
 

@@ -38,6 +38,6 @@ def features(core: Core, engine: Engine, moves: Moves, auto: AutoEmbedder | None
 
 def _forget_queries(core: Core) -> None:
     """Clear the embeddings of queries, which may contain what was erased."""
-    for embedder in (core.embedder, core.next, core.earlier):
+    for embedder in core.embedders.opened():
         if isinstance(embedder, CachedEmbedder):
             embedder.forget()

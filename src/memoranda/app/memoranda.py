@@ -129,9 +129,8 @@ class Memoranda(Workspace):
             await asyncio.to_thread(self.core.store.close)
             await asyncio.to_thread(self._moves.close)
         finally:
-            for embedder in (self.core.embedder, self.core.next, self.core.earlier):
-                if embedder is not None:
-                    embedder.close()
+            for embedder in self.core.embedders.opened():
+                embedder.close()
             if self._lock is not None:
                 self._lock.release()
 

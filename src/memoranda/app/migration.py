@@ -66,7 +66,7 @@ class Moves:
     async def remodel(self, run: Run) -> dict[str, Any]:
         """Make every tenant's vectors with the configured model, then switch to it. Rows written meanwhile are embedded
         with both."""
-        embedder, store = self.core.next, self.core.store
+        embedder, store = self.core.embedders.next, self.core.store
         if embedder is None:
             return {"embedded": 0, "model": store.model}
         if (
@@ -143,7 +143,7 @@ class Moves:
         if embedder is None:
             return core.store.switch(mirror, core.store.model)
         return core.store.switch(
-            mirror, embedder.model, core.next_url, leave=leave, then=lambda: core.use(embedder)
+            mirror, embedder.model, core.embedders.next_url, leave=leave, then=lambda: core.use(embedder)
         )
 
     def _retire(self, index: Index) -> None:

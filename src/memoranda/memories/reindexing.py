@@ -27,7 +27,7 @@ async def reembed(core: Core, subject: Subject, *, everything: bool, rows_per_se
     """Start the job that makes missing vectors, or all; while another model is configured, the one that changes over
     to it."""
     must_be_admin(subject, "reembed")
-    if core.next is not None:
+    if core.embedders.next is not None:
         must_be_operator(subject, "reembed with another model")
         return await _start(
             core, OPERATOR_TENANT, REMODEL_JOB, {"rows_per_second": rows_per_second}, REMODEL_KEY

@@ -79,13 +79,30 @@ class Writer(Protocol):
         """Store drafts, in order."""
 
 
-class Core(msgspec.Struct):
+class Embedders(msgspec.Struct):
+    """The embedders of this process: what changes while it runs. `next` is the configured one, with its URL, while
+    searches still use the vectors of `current`, which is `earlier` once they use those of `next`."""
+
+    current: Embedder
+    next: Embedder | None = None
+    next_url: str = ""
+    earlier: Embedder | None = None
+
+    def set_next(self, embedder: Embedder, url: str) -> None:
+        """Note the embedder, and its URL, whose vectors are to be made while the present one answers."""
+        self.next, self.next_url = embedder, url
+
+    def opened(self) -> list[Embedder]:
+        """Return those that are open."""
+        return [each for each in (self.current, self.next, self.earlier) if each is not None]
+
+
+class Core(msgspec.Struct, frozen=True):
     """What the operations share; wired once, for every subject. `fallback` only quotes, and replaces a model that is
-    unavailable. `next` is the configured embedder while searches still use the vectors of an earlier one, which is
-    `earlier` once they use its own."""
+    unavailable."""
 
     store: Store
-    embedder: Embedder
+    embedders: Embedders
     ingest: Ingest
     recall: Recall
     jobs: Jobs
@@ -109,20 +126,19 @@ class Core(msgspec.Struct):
     """What the features erase with messages and memories, for previews."""
     writers: dict[str, Writer] = msgspec.field(default_factory=dict)
     """The writers of memories, by kind."""
-    next: Embedder | None = None
-    next_url: str = ""
-    earlier: Embedder | None = None
     tally: Counter[str] = msgspec.field(default_factory=Counter)
     """Counts of indexing in this process: files `completed`, `failed` and `skipped`, `chunks`, `reading` seconds."""
     due_times: DueTimes = msgspec.field(default_factory=DueTimes)
 
-    def set_next(self, embedder: Embedder, url: str) -> None:
-        """Note the embedder, and its URL, whose vectors are to be made while the present one answers."""
-        self.next, self.next_url = embedder, url
+    @property
+    def embedder(self) -> Embedder:
+        """The embedder of texts and queries."""
+        return self.embedders.current
 
     def use(self, embedder: Embedder) -> None:
         """Embed texts and queries with another embedder from here on."""
-        self.earlier, self.embedder, self.next = self.embedder, embedder, None
+        embedders = self.embedders
+        embedders.earlier, embedders.current, embedders.next = embedders.current, embedder, None
         self.ingest.embedder = embedder
         self.recall.calibration = embedder.calibration
         self.recall.settings = self.search_settings(embedder)

@@ -55,7 +55,8 @@ class _DeferredProduct:
     def __init__(self, product: Memoranda) -> None:
         self.product = product
         core = product.core
-        core.ingest = _Pending(core.store, core.embedder, core.threads, core.ingest.bounds, core.costs)
+        pending = _Pending(core.store, core.embedder, core.threads, core.ingest.bounds, core.costs)
+        msgspec.structs.force_setattr(core, "ingest", pending)
         self.keys: dict[str, str] = {}
 
     async def observe(self, messages: Mapping[str, NewMemory]) -> None:
