@@ -31,14 +31,14 @@ from memoranda.document_qa.values import (
 )
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.memories.memories import Memories
-from memoranda.memories.pages import PageRequest, read_page
+from memoranda.memories.pages import read_page
 from memoranda.sessions.sessions import Sessions
 from memoranda.sessions.values import MessagePage
 from memoranda.storage.sql.base import Connection
 from memoranda.store.access import must_be_admin, must_write
 from memoranda.store.core import Core
 from memoranda.store.ids import new_id
-from memoranda.store.paging import Listed, as_page, check_page
+from memoranda.store.paging import Listed, Paging, as_page, check_page
 from memoranda.store.rows import Record, fetch_ids
 from memoranda.store.validation import check_name
 from memoranda.types import Job, Memory, Order, Subject
@@ -173,7 +173,7 @@ class UploadAsk:
             InvalidInput: a field is wrong, or the cursor names no session.
         """
         check_page(limit, order, MAX_PAGE)
-        place = PageRequest(limit, after, before, order == "desc")
+        place = Paging(limit, after, before, order == "desc")
         return await self._read(lambda c: log.sessions(c, self.subject, place))
 
     async def session(self, id: str) -> AskSession:
@@ -238,7 +238,7 @@ class UploadAsk:
             InvalidInput: a field is wrong, or the cursor names no row of the log.
         """
         check_page(limit, order, MAX_PAGE)
-        place = PageRequest(limit, after, before, order == "desc")
+        place = Paging(limit, after, before, order == "desc")
         return await self._read(lambda c: log.logged(c, self.subject, session_id, place))
 
     async def log_entry(self, id: str) -> LogEntry:
@@ -295,7 +295,7 @@ class UploadAsk:
             InvalidInput: a field is wrong, or the cursor names no memory.
         """
         check_page(limit, order, MAX_PAGE)
-        where, place = memories_of(self.subject, None), PageRequest(limit, after, before, order == "desc")
+        where, place = memories_of(self.subject, None), Paging(limit, after, before, order == "desc")
         page = await self._read(lambda c: read_page(c, self.subject, where, place))
         shown = list(map(self._shown, page.data))
         return as_page(shown, [memory.id for memory in shown], page.has_more)

@@ -12,10 +12,9 @@ from memoranda.clock import micros, moment, now_micros
 from memoranda.document_qa.access import called, ids_of, seen_as, sees, whose
 from memoranda.document_qa.values import AskSession, DocumentAnswer, LogEntry
 from memoranda.errors import NotFound
-from memoranda.memories.pages import PageRequest
 from memoranda.storage.sql.base import Connection, Row
 from memoranda.store.ids import nameable
-from memoranda.store.paging import Listed, as_page, cursors, page
+from memoranda.store.paging import Listed, Paging, as_page, page
 from memoranda.text.tokens import count
 from memoranda.types import Subject
 
@@ -128,7 +127,7 @@ def _seen(c: Connection, subject: Subject, id_: str) -> QueryRow | None:
     return row if row is not None and sees(subject, row.user_id) else None
 
 
-def logged(c: Connection, subject: Subject, session_id: str | None, place: PageRequest) -> Listed[LogEntry]:
+def logged(c: Connection, subject: Subject, session_id: str | None, request: Paging) -> Listed[LogEntry]:
     """Return one page of the rows that a subject may see, or of those of one session.
 
     Raises:
@@ -144,16 +143,13 @@ def logged(c: Connection, subject: Subject, session_id: str | None, place: PageR
         row = _seen(c, subject, id_)
         return None if row is None else row.seq
 
-    at, until = cursors(place.after, place.before, seq_of)
-    rows, more = page(
-        c, f"SELECT {COLUMNS} FROM query_log q WHERE q.tenant_id = ? AND {where}", [subject.tenant_id, *params],
-        "q.seq", limit=place.limit, after=at, before=until, descending=place.descending,
-    )  # fmt: skip
+    select = f"SELECT {COLUMNS} FROM query_log q WHERE q.tenant_id = ? AND {where}"
+    rows, more = page(c, select, [subject.tenant_id, *params], "q.seq", seq_of, request)
     entries = [entry(subject, QueryRow._make(row)) for row in rows]
     return as_page(entries, [each.id for each in entries], more)
 
 
-def sessions(c: Connection, subject: Subject, place: PageRequest) -> Listed[AskSession]:
+def sessions(c: Connection, subject: Subject, request: Paging) -> Listed[AskSession]:
     """Return one page of the sessions that a subject may see, in the order in which they began.
 
     Raises:
@@ -165,10 +161,7 @@ def sessions(c: Connection, subject: Subject, place: PageRequest) -> Listed[AskS
         row = _session_row(c, subject, id_)
         return None if row is None else int(row[-1])
 
-    at, until = cursors(place.after, place.before, seq_of)
-    rows, more = page(
-        c, select, params, "a.seq", limit=place.limit, after=at, before=until, descending=place.descending
-    )
+    rows, more = page(c, select, params, "a.seq", seq_of, request)
     values = [_session(c, subject, row) for row in rows]
     return as_page(values, [value.id for value in values], more)
 

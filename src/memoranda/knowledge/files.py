@@ -27,7 +27,7 @@ from memoranda.store.core import Core
 from memoranda.store.forgotten import note
 from memoranda.store.ids import new_id
 from memoranda.store.integrity import verified
-from memoranda.store.paging import Listed, as_page, check_page, cursors, leave_place, left_place, page
+from memoranda.store.paging import Listed, Paging, as_page, check_page, leave_place, left_place, page
 from memoranda.types import Subject
 from memoranda.validation import convert
 
@@ -193,12 +193,9 @@ class Files:
                 row = self._seen(c, id_)
                 return row.seq if row is not None else left_place(c, self.subject, "files", id_)
 
-            at, _ = cursors(after, None, seq_of)
             select = f"SELECT {FILE_COLUMNS} FROM files f WHERE f.tenant_id = ? AND {where}"
-            rows, more = page(
-                c, select, [tenant, *params], "f.seq",
-                limit=limit, after=at, before=None, descending=order == "desc",
-            )  # fmt: skip
+            request = Paging(limit, after, None, order == "desc")
+            rows, more = page(c, select, [tenant, *params], "f.seq", seq_of, request)
             values = [file_value(FileRow._make(row)) for row in rows]
             return as_page(values, [value.id for value in values], more)
 

@@ -63,7 +63,7 @@ from memoranda.store.access import must_write
 from memoranda.store.core import Core
 from memoranda.store.forgotten import note
 from memoranda.store.ids import new_id
-from memoranda.store.paging import Listed, as_page, check_page, cursors, leave_place, left_place, page
+from memoranda.store.paging import Listed, Paging, as_page, check_page, leave_place, left_place, page
 from memoranda.text.splitting import Chunking
 from memoranda.text.stored import compact_json
 from memoranda.types import Subject
@@ -164,12 +164,10 @@ class Stores:
         where, params = store_condition(self.subject)
 
         def read(c: Connection) -> Listed[VectorStore]:
-            at, until = cursors(after, before, lambda id_: place_of_store(c, self.subject, id_))
+            seq_of = partial(place_of_store, c, self.subject)
             select = f"SELECT {STORE_COLUMNS} FROM vector_stores v WHERE v.tenant_id = ? AND {where}"
-            page_rows, more = page(
-                c, select, [self._tenant, *params], "v.seq",
-                limit=limit, after=at, before=until, descending=order == "desc",
-            )  # fmt: skip
+            request = Paging(limit, after, before, order == "desc")
+            page_rows, more = page(c, select, [self._tenant, *params], "v.seq", seq_of, request)
             rows = [StoreRow._make(row) for row in page_rows]
             return as_page(store_values(c, self._tenant, rows), [row.id for row in rows], more)
 
@@ -387,7 +385,6 @@ class Stores:
                 attachment = attached_of(c, row.tenant_id, store_id, [id_]).get(id_)
                 return attachment.seq if attachment else left_place(c, self.subject, store_id, id_)
 
-            at, until = cursors(after, before, seq_of)
             select = (
                 f"SELECT {ATTACHED_COLUMNS} FROM store_files s"
                 " JOIN files f ON f.tenant_id = s.tenant_id AND f.id = s.file_id"
@@ -397,10 +394,8 @@ class Stores:
             for column, value in (("status", state), ("batch_id", batch_id)):
                 if value is not None:
                     select, params = f"{select} AND s.{column} = ?", [*params, value]
-            page_rows, more = page(
-                c, select, params, "s.seq",
-                limit=limit, after=at, before=until, descending=order == "desc",
-            )  # fmt: skip
+            request = Paging(limit, after, before, order == "desc")
+            page_rows, more = page(c, select, params, "s.seq", seq_of, request)
             rows = [AttachedRow._make(row) for row in page_rows]
             return as_page([attached_value(row) for row in rows], [row.file_id for row in rows], more)
 

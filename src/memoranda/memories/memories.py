@@ -18,7 +18,7 @@ from memoranda.errors import DamagedData, Forbidden, InvalidInput, NotFound
 from memoranda.filters import EVERYTHING, Compare, Filter, all_of
 from memoranda.memories import duplicates, export_files, facets, projection, reindexing, transfer
 from memoranda.memories.overviews import MOST_POINTS, Facets, NearDuplicatePage, Projection
-from memoranda.memories.pages import PageRequest, read_page
+from memoranda.memories.pages import read_page
 from memoranda.memories.reindexing import IndexUrl
 from memoranda.memories.search import search
 from memoranda.providers.embeddings.base import Embedded, Task
@@ -28,7 +28,7 @@ from memoranda.store.core import Core
 from memoranda.store.forget_preview import Preview
 from memoranda.store.forgetting import Aim, Erasure, aim_of
 from memoranda.store.job_kinds import RELEASE_JOB
-from memoranda.store.paging import check_limit, check_page, leave_place
+from memoranda.store.paging import Paging, check_limit, check_page, leave_place
 from memoranda.store.rows import PINNED, Draft, home_of, pinned_row, to_memory
 from memoranda.store.transaction import Writing
 from memoranda.store.validation import check_texts
@@ -289,7 +289,7 @@ class Memories:
         )
         if pinned is not None:
             where = all_of(where, Compare(PINNED, "eq", pinned or None))
-        place = PageRequest(limit, after, before, order == "desc")
+        place = Paging(limit, after, before, order == "desc")
         read, subject = self._core.store.db.read, self.subject
         return await self._core.threads.run(
             read, lambda c: read_page(c, subject, where, place), subject.tenant_id

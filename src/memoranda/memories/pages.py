@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from memoranda.errors import InvalidInput
 from memoranda.filters import Filter, matches
 from memoranda.storage.sql.base import Connection
 from memoranda.store import listing
 from memoranda.store.access import visible_to
-from memoranda.store.paging import left_place
+from memoranda.store.paging import Paging, left_place
 from memoranda.store.rows import attributes, fetch_ids, to_memory
 from memoranda.types import Page, Subject
 
 
-class PageRequest(NamedTuple):
-    """Which page to read: at most `limit` memories beyond the one with id `after`, or up to the one with id
-    `before`."""
-
-    limit: int
-    after: str | None
-    before: str | None
-    descending: bool
-
-
-def read_page(c: Connection, subject: Subject, where: Filter, place: PageRequest) -> Page:
+def read_page(c: Connection, subject: Subject, where: Filter, place: Paging) -> Page:
     """Return one page of the memories that pass.
 
     Raises:

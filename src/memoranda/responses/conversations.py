@@ -23,7 +23,7 @@ from memoranda.store.changes import ROWS, TEXTS, parted
 from memoranda.store.core import Core
 from memoranda.store.forgotten import note
 from memoranda.store.ids import listed, nameable, new_id
-from memoranda.store.paging import Listed, as_page, check_page, cursors, leave_place, left_place, page
+from memoranda.store.paging import Listed, Paging, as_page, check_page, leave_place, left_place, page
 from memoranda.text.stored import compact_json
 from memoranda.types import Subject
 
@@ -166,12 +166,9 @@ class Conversations:
                 row = c.one("get_item", [self._tenant, id, item]) if nameable(item) else None
                 return left_place(c, self.subject, id, item) if row is None else int(row[0])
 
-            at, _ = cursors(after, None, seq_of)
             select = "SELECT i.id, i.item FROM conversation_items i WHERE i.tenant_id = ? AND i.conversation_id = ?"
-            rows, more = page(
-                c, select, [self._tenant, id], "i.seq",
-                limit=limit, after=at, before=None, descending=order == "desc",
-            )  # fmt: skip
+            request = Paging(limit, after, None, order == "desc")
+            rows, more = page(c, select, [self._tenant, id], "i.seq", seq_of, request)
             data = [_seen(_decoded(row[1]), include) for row in rows]
             return as_page(data, [row[0] for row in rows], more)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
@@ -38,7 +39,7 @@ from memoranda.store.access import must_write, owns, sees_all
 from memoranda.store.core import Core
 from memoranda.store.forgotten import note
 from memoranda.store.ids import nameable, new_id
-from memoranda.store.paging import Listed, as_page, check_page, cursors, page
+from memoranda.store.paging import Listed, Paging, as_page, check_page, page
 from memoranda.store.validation import check_name
 from memoranda.text.stored import compact_json
 from memoranda.types import Order, Subject
@@ -163,18 +164,17 @@ class Agents:
         down = (order == "desc") != backwards
 
         def read(c: Connection) -> tuple[list[tuple[int, Profile]], bool]:
-            at, until = cursors(after, before, lambda id_: self._place(c, id_))
-            rows, more = page(
-                c, f"SELECT {COLUMNS} FROM agents a WHERE a.tenant_id = ? AND {where[0]}", [self._tenant, *where[1]],
-                "a.seq", limit=limit, after=at, before=until, descending=order == "desc",
-            )  # fmt: skip
-            cursor = until if backwards else at
+            select = f"SELECT {COLUMNS} FROM agents a WHERE a.tenant_id = ? AND {where[0]}"
+            place_of, request = partial(self._place, c), Paging(limit, after, before, order == "desc")
+            rows, more = page(c, select, [self._tenant, *where[1]], "a.seq", place_of, request)
+            cursor = before if backwards else after
+            at = None if cursor is None else place_of(cursor)
             numbered = [(row.seq, value_of(row)) for row in map(AgentRow._make, rows)]
             numbered += [
                 entry
                 for entry in self._fixed.values()
                 if (name is None or entry[1].name == name)
-                and (cursor is None or (entry[0] < cursor if down else entry[0] > cursor))
+                and (at is None or (entry[0] < at if down else entry[0] > at))
             ]
             return numbered, more
 

@@ -14,7 +14,7 @@ from memoranda.responses.values import LIVE, Item, Response, ResponseUsage, Stat
 from memoranda.storage.sql.base import Connection
 from memoranda.store.access import owns, sees_all
 from memoranda.store.ids import nameable
-from memoranda.store.paging import Listed, as_page, cursors, left_place, page
+from memoranda.store.paging import Listed, Paging, as_page, left_place, page
 from memoranda.types import Subject
 
 SECOND = 1_000_000
@@ -255,16 +255,7 @@ COLUMNS = ", ".join(f"r.{name}" for name in _Row._fields)
 _body = msgspec.json.Decoder(_Body)
 
 
-def listed(
-    c: Connection,
-    subject: Subject,
-    *,
-    status: str | None,
-    limit: int,
-    after: str | None,
-    before: str | None,
-    order: str,
-) -> Listed[ResponseEntry]:
+def listed(c: Connection, subject: Subject, request: Paging, status: str | None) -> Listed[ResponseEntry]:
     """One page of the responses that a subject may see.
 
     Raises:
@@ -277,13 +268,10 @@ def listed(
         rows = c.select(sql, [*params, id_]) if nameable(id_) else []
         return int(rows[0][0]) if rows else left_place(c, subject, "responses", id_)
 
-    at, until = cursors(after, before, seq_of)
     if status is not None:
         where, params = f"{where} AND r.status = ?", [*params, status]
-    rows, more = page(
-        c, f"SELECT {COLUMNS} FROM responses r WHERE {where}", params, "r.seq",
-        limit=limit, after=at, before=until, descending=order == "desc",
-    )  # fmt: skip
+    select = f"SELECT {COLUMNS} FROM responses r WHERE {where}"
+    rows, more = page(c, select, params, "r.seq", seq_of, request)
     entries = [_entry(_Row._make(row)) for row in rows]
     return as_page(entries, [entry.id for entry in entries], more)
 

@@ -27,7 +27,7 @@ from memoranda.responses.values import (
 from memoranda.sessions.editing import remove_messages
 from memoranda.sessions.records import MessageRow
 from memoranda.store.access import must_write
-from memoranda.store.paging import Listed, as_page, check_page, leave_place
+from memoranda.store.paging import Listed, Paging, as_page, check_page, leave_place
 from memoranda.store.transaction import Writing
 from memoranda.types import Subject
 from memoranda.validation import convert
@@ -134,7 +134,7 @@ class Responses:
         core, subject = self._engine.core, self.subject
         return await core.threads.run(
             core.store.db.read,
-            lambda c: listed(c, subject, status=status, limit=limit, after=after, before=before, order=order),
+            lambda c: listed(c, subject, Paging(limit, after, before, order == "desc"), status),
             subject.tenant_id,
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -35,29 +35,40 @@ class Listed(msgspec.Struct, Generic[T], kw_only=True, tag_field="object", tag="
         return Listed(data=data, first_id=self.first_id, last_id=self.last_id, has_more=self.has_more)
 
 
+class Paging(NamedTuple):
+    """Which page to read: at most `limit` rows beyond the one with id `after`, or up to the one with id `before`."""
+
+    limit: int
+    after: str | None
+    before: str | None
+    descending: bool
+
+
 def page(
     c: Connection,
     select: str,
     params: Sequence[Any],
     place: str,
-    *,
-    limit: int,
-    after: int | None,
-    before: int | None,
-    descending: bool,
+    seq_of: Callable[[str], int | None],
+    request: Paging,
 ) -> tuple[list[Row], bool]:
-    """Return the next `limit` rows of `select` (which ends in its WHERE clause) by `place`, beyond seq `after` or up to
-    seq `before` in the direction of travel, and True if there are more."""
+    """Return the rows of a page of `select` (which ends in its WHERE clause) by `place`, and True if there are more in
+    the direction of travel. `seq_of` returns the place of an id, None if it is in no page of the listing.
+
+    Raises:
+        InvalidInput: there are two cursors, or one names nothing.
+    """
+    after, before = cursors(request.after, request.before, seq_of)
     backwards = before is not None
-    down = descending != backwards
+    down = request.descending != backwards
     cursor = before if backwards else after
     beyond = "" if cursor is None else f" AND {place} {'<' if down else '>'} ?"
     rows = c.select(
         f"{select}{beyond} ORDER BY {place} {'DESC' if down else 'ASC'} LIMIT ?",
-        [*params, *([] if cursor is None else [cursor]), limit + 1],
+        [*params, *([] if cursor is None else [cursor]), request.limit + 1],
     )
-    shown = rows[:limit][::-1] if backwards else rows[:limit]
-    return shown, len(rows) > limit
+    shown = rows[: request.limit][::-1] if backwards else rows[: request.limit]
+    return shown, len(rows) > request.limit
 
 
 def cursors(
