@@ -10,16 +10,13 @@ from memoranda.document_qa.answering import SUMMARY
 from memoranda.document_qa.prompting import LEAST, MARGIN
 from memoranda.errors import ModelError, SpendingLimit
 from memoranda.providers.chat.base import Ask, Source
-from memoranda.providers.chat.completion import Completion, complete
+from memoranda.providers.chat.completion import EXTRACTIVE, THINKING, Completion, complete, notes_of
 from memoranda.providers.chat.extractive import UNLIKELY
 from memoranda.providers.chat.quoting import best
 from memoranda.providers.embeddings.base import Embedder
 from memoranda.store.core import Core
 from memoranda.text.extracting import trimmed
 
-THINKING = 2_000
-"""Tokens that a model may write beyond the summary, for those that think first."""
-EXTRACTIVE = "extractive"
 _CITATION = re.compile(r"\s*\((?:Doc|Memory) [^()]*\)")
 PROMPT = """\
 You keep notes of what a user asked about documents and what was answered. Write down in short plain sentences what \
@@ -48,14 +45,7 @@ async def condensed(core: Core, tenant: str, turns: Sequence[tuple[str, str]]) -
 def _ask(turns: Sequence[tuple[str, str]], most: int, context_tokens: int) -> Ask:
     conversation = "\n\n".join(f"Question: {question}\nAnswer: {answer}" for question, answer in turns)
     conversation = trimmed(conversation, max(LEAST, context_tokens - most - THINKING - MARGIN))
-    return Ask(
-        messages=[
-            {"role": "system", "content": PROMPT.format(words=max(20, most * 2 // 3))},
-            {"role": "user", "content": f"{conversation}\n\nThe notes:"},
-        ],
-        max_tokens=most + THINKING,
-        stream=False,
-    )
+    return notes_of(PROMPT, conversation, most)
 
 
 async def extracted(turns: Sequence[tuple[str, str]], most: int, embedder: Embedder | None) -> str:

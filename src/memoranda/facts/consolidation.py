@@ -18,8 +18,8 @@ from memoranda.facts import versions
 from memoranda.facts.grounding import grounded
 from memoranda.facts.parsing import parsed_merge
 from memoranda.memories.duplicates import lacks
-from memoranda.providers.chat.base import Ask, Model
-from memoranda.providers.chat.completion import complete
+from memoranda.providers.chat.base import Model
+from memoranda.providers.chat.completion import complete, instructed
 from memoranda.store.core import Core
 from memoranda.store.origins import inherited
 from memoranda.store.rows import CONTEXT, LEFT, Draft, Record, context_of, fetch, refs_of, start_of
@@ -157,16 +157,8 @@ async def merged(model: Model, name: str | None, facts: Sequence[Fact]) -> tuple
         ModelUnavailable: the model does not answer.
     """
     lines = [f"{moment(start_of(fact.row)):%Y-%m-%d}: {fact.row.content}" for fact in facts]
-    ask = Ask(
-        messages=[
-            {"role": "system", "content": prompts.MERGING},
-            {"role": "user", "content": prompts.numbered_facts(lines)},
-        ],
-        model=name,
-        max_tokens=MOST_CHARS + EXTRA_TOKENS,
-        response_format=prompts.MERGING_FORM,
-        stream=False,
-    )
+    material, most, form = prompts.numbered_facts(lines), MOST_CHARS + EXTRA_TOKENS, prompts.MERGING_FORM
+    ask = instructed(prompts.MERGING, material, most, model=name, response_format=form)
     try:
         answer = await complete(model, ask)
     except (ModelBroken, ModelRefused) as exc:

@@ -28,7 +28,7 @@ from memoranda.facts.reconciling import PURPOSE, RECONCILE_JOB, reconcile_later
 from memoranda.facts.reextraction import Anew, anew_of, has_words_of_deleted, is_wanted, still_rests
 from memoranda.facts.rules import captured
 from memoranda.providers.chat.base import Ask, Model
-from memoranda.providers.chat.completion import complete
+from memoranda.providers.chat.completion import complete, instructed
 from memoranda.sessions.records import (
     MessageRow,
     SessionRow,
@@ -324,16 +324,10 @@ class Extraction:
         """Return the request. After a failure it has no response format, which the server may not support."""
         before = [line_of(row) for row in batch.before]
         lines = [line_of(row, most=4 * LINE_TOKENS) for row in batch.messages]
-        return Ask(
-            messages=[
-                {"role": "system", "content": prompts.FACTS},
-                {"role": "user", "content": prompts.conversation([f.line for f in known], before, lines)},
-            ],
-            model=self.settings.model,
-            max_tokens=ANSWER_TOKENS,
-            response_format=None if batch.session.facts_attempts else prompts.FACTS_FORM,
-            stream=False,
-        )
+        material = prompts.conversation([fact.line for fact in known], before, lines)
+        form = None if batch.session.facts_attempts else prompts.FACTS_FORM
+        model = self.settings.model
+        return instructed(prompts.FACTS, material, ANSWER_TOKENS, model=model, response_format=form)
 
     def _by_rules(self, batch: Batch) -> list[Candidate]:
         """Return what rules read in the messages of people; a message on which they fail does not keep the others

@@ -17,7 +17,7 @@ from memoranda.facts.insertion import Ending, end
 from memoranda.facts.parsing import Candidate, parsed
 from memoranda.facts.plans import WHY, is_quoted
 from memoranda.providers.chat.base import Ask
-from memoranda.providers.chat.completion import complete
+from memoranda.providers.chat.completion import complete, instructed
 from memoranda.store.core import Core
 from memoranda.store.job_kinds import Postponed, Run
 from memoranda.store.rows import Home, Record, fetch_ids, home_of, start_of
@@ -104,16 +104,9 @@ class Reconciliation:
         lines = [
             f"{moment(start_of(row)):%Y-%m-%d %H:%M} {row.user_id or 'user'}: {row.content}" for row in new
         ]
-        return Ask(
-            messages=[
-                {"role": "system", "content": prompts.FACTS},
-                {"role": "user", "content": prompts.conversation([fact.line for fact in known], [], lines)},
-            ],
-            model=self.core.config.facts.model,
-            max_tokens=ANSWER_TOKENS,
-            response_format=prompts.FACTS_FORM,
-            stream=False,
-        )
+        material = prompts.conversation([fact.line for fact in known], [], lines)
+        model, form = self.core.config.facts.model, prompts.FACTS_FORM
+        return instructed(prompts.FACTS, material, ANSWER_TOKENS, model=model, response_format=form)
 
 
 def _end(w: Writing, candidate: Candidate, new: Sequence[Record], known: Sequence[Existing]) -> int:

@@ -7,23 +7,20 @@ import time
 from collections.abc import Iterator, Sequence
 
 from memoranda.config.sections import Summarization
-from memoranda.providers.chat.base import Ask, Model
-from memoranda.providers.chat.completion import Meter, complete
+from memoranda.providers.chat.base import Model
+from memoranda.providers.chat.completion import EXTRACTIVE, THINKING, Meter, complete, notes_of
 from memoranda.responses import values
 from memoranda.responses.values import Item, Summary, output_text, text_of
 from memoranda.text.extracting import chosen, looked_at, sentences, trimmed, weights
 from memoranda.text.stored import compact_json
 from memoranda.text.tokens import count
 
-THINKING = 2_000
-"""Tokens that a model may write beyond the summary, for those that think first."""
 MARGIN = 1_000
 """Tokens of a model's context that are left free beside the prompt and the answer: counts are estimates for most."""
 LEAST = 2_000
 """The least tokens of conversation in one call, however small the configured context is."""
 RESULT_TOKENS = 1_000
 """Tokens of a tool's result that the summarizing model reads."""
-EXTRACTIVE = "extractive"
 PROMPT = """\
 You keep the notes of a conversation between a user and an assistant, so that it can go on after its beginning is no \
 longer shown. Write down what whoever continues must know: what the user wants and has asked for, facts and figures, \
@@ -78,24 +75,12 @@ async def _by_model(
     budget = max(LEAST, context_tokens - 2 * most - THINKING - MARGIN)
     by = settings.model or model.name
     for piece in await asyncio.to_thread(pieces_of, items, budget):
-        ask = Ask(
-            messages=_messages(notes, piece, most),
-            model=settings.model,
-            max_tokens=most + THINKING,
-            stream=False,
-            seconds=call_seconds,
-        )
+        earlier = f"Earlier notes:\n{notes}\n\n" if notes else ""
+        material = f"{earlier}Conversation:\n{piece}"
+        ask = notes_of(PROMPT, material, most, model=settings.model, seconds=call_seconds)
         notes, name = await complete(model, ask, meter)
         by = name or by
     return notes, by
-
-
-def _messages(notes: str, piece: str, most: int) -> list[dict[str, str]]:
-    earlier = f"Earlier notes:\n{notes}\n\n" if notes else ""
-    return [
-        {"role": "system", "content": PROMPT.format(words=max(20, most * 2 // 3))},
-        {"role": "user", "content": f"{earlier}Conversation:\n{piece}\n\nThe notes:"},
-    ]
 
 
 def pieces_of(items: Sequence[Item], budget: int) -> list[str]:

@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import msgspec
 
+from memoranda.providers.chat.completion import EXTRACTIVE
 from memoranda.text.calendar import DAY
 from memoranda.text.extracting import Sentence, chosen, looked_at, sentences, weights
 from memoranda.text.regex import regex
 from memoranda.text.sentences import CLOSERS, QUESTION_MARKS
 from memoranda.text.terms import STOPWORDS, WORD, visible, word_terms
 
-EXTRACTIVE = "extractive"
 SENTENCES = 6
 """The most sentences of a summary."""
 TOPICS = 5

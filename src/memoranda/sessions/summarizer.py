@@ -11,8 +11,8 @@ from typing import Any
 from memoranda.clock import local, moment
 from memoranda.config.sections import Sessions as Settings
 from memoranda.errors import ModelBroken
-from memoranda.providers.chat.base import Ask, Model
-from memoranda.providers.chat.completion import complete
+from memoranda.providers.chat.base import Model
+from memoranda.providers.chat.completion import THINKING, complete, instructed
 from memoranda.sessions.digests import ENTITIES, ITEM_CHARS, LISTED, TOPICS, Digest, Turn, digest_of
 from memoranda.sessions.records import MessageRow, SessionRow, texts_of
 from memoranda.sessions.summary_memories import session_header
@@ -158,9 +158,8 @@ MODEL_TOKENS = 12_000
 """Tokens of a conversation that a model reads, at most; half of its context, if that is less."""
 MESSAGE_TOKENS = 1_000
 """The most tokens of one message."""
-THINKING = 2_000
-"""Tokens that a model may write beyond the summary: for lists, and for those that think first."""
 LISTS = 600
+"""Tokens that a model may write for lists."""
 FIRST_PART = 0.25
 """The share of the budget for the beginning of a conversation that is too long."""
 
@@ -224,15 +223,12 @@ class Summarizer:
         """Return the digest of the model. After a failure no response format is requested, which the server may not
         support."""
         most = self._settings.summary_max_tokens
-        ask = Ask(
-            messages=[
-                {"role": "system", "content": prompt},
-                {"role": "user", "content": conversation(header, lines)},
-            ],
+        ask = instructed(
+            prompt,
+            conversation(header, lines),
+            most + LISTS + THINKING,
             model=self._settings.summary_model,
-            max_tokens=most + LISTS + THINKING,
             response_format=None if attempts else FORM,
-            stream=False,
         )
         answer = await complete(self._model, ask)
         return parsed(answer.text, answer.name or self.name, most)

@@ -13,8 +13,7 @@ from memoranda.app.evals.run import Progress
 from memoranda.app.evals.written import written
 from memoranda.app.memoranda import Memoranda
 from memoranda.errors import InvalidInput
-from memoranda.providers.chat.base import Ask
-from memoranda.providers.chat.completion import complete
+from memoranda.providers.chat.completion import complete, instructed
 from memoranda.responses.values import MemoryUse, text_of
 from memoranda.text.terms import terms
 
@@ -114,12 +113,7 @@ async def _reply(product: Memoranda, question: Question, judge: bool) -> _Reply:
 
 async def _judged(product: Memoranda, question: Question, reply: str) -> bool:
     exchange = f"Question: {question.text}\nAnswer: {question.answer}\nReply: {reply}"
-    ask = Ask(
-        messages=[{"role": "system", "content": JUDGE}, {"role": "user", "content": exchange}],
-        max_tokens=JUDGE_TOKENS,
-        temperature=0.0,
-        stream=False,
-    )
+    ask = instructed(JUDGE, exchange, JUDGE_TOKENS, temperature=0.0)
     return "yes" in (await complete(product.engine.model, ask)).text.lower()
 
 

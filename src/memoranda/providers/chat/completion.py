@@ -1,15 +1,44 @@
-"""One call of a model, and its whole answer."""
+"""One call of a model with rules and material, and its whole answer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import aclosing
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 from memoranda.errors import ModelBroken
 from memoranda.providers.chat.base import Ask, Ended, Model, Piece, TextDelta, TokenUsage, ToolCallDelta
 
 Meter = Callable[[TokenUsage], None]
+
+
+THINKING = 2_000
+"""Tokens that a model may write beyond a summary, for those that think first."""
+EXTRACTIVE = "extractive"
+"""The author of a summary that no model wrote: the sentences that say most."""
+
+
+def instructed(rules: str, material: str, max_tokens: int, **options: Unpack[AskFields]) -> Ask:
+    """Return a call for one whole answer of at most `max_tokens` tokens: what to do with the material by these
+    rules."""
+    messages = [{"role": "system", "content": rules}, {"role": "user", "content": material}]
+    return Ask(messages=messages, max_tokens=max_tokens, stream=False, **options)
+
+
+def notes_of(rules: str, material: str, most: int, **options: Unpack[AskFields]) -> Ask:
+    """Return a call for notes of at most `most` tokens; the rules name that number as `{words}`."""
+    rules = rules.format(words=max(20, most * 2 // 3))
+    return instructed(rules, f"{material}\n\nThe notes:", most + THINKING, **options)
+
+
+class AskFields(TypedDict, total=False):
+    """Fields of `Ask` as keywords."""
+
+    model: str | None
+    temperature: float
+    response_format: dict[str, Any] | None
+    question: str
+    seconds: float | None
 
 
 class Completion(NamedTuple):

@@ -17,8 +17,8 @@ import numpy as np
 
 from memoranda.config.sections import Search
 from memoranda.errors import EmbedderUnavailable, ModelBroken, ModelError, SpendingLimit
-from memoranda.providers.chat.base import Ask, Model
-from memoranda.providers.chat.completion import complete
+from memoranda.providers.chat.base import Model
+from memoranda.providers.chat.completion import complete, instructed
 from memoranda.providers.embeddings.base import Embedder
 from memoranda.store.retrieval.evidence import with_evidence
 from memoranda.store.usage import SEARCH, CostTracker
@@ -130,8 +130,7 @@ async def imagined(model: Model, question: str) -> str:
     Raises:
         ModelError: the model says nothing.
     """
-    messages = [{"role": "system", "content": IMAGINE}, {"role": "user", "content": question}]
-    ask = Ask(messages=messages, max_tokens=IMAGINED_TOKENS, temperature=0.0, question=question, stream=False)
+    ask = instructed(IMAGINE, question, IMAGINED_TOKENS, temperature=0.0, question=question)
     return (await complete(model, ask)).text
 
 
@@ -153,11 +152,8 @@ async def judged(model: Model, question: str, passages: Sequence[str]) -> list[i
     listed = "\n".join(
         f"[{n}] {' '.join(text[:PASSAGE].split())}" for n, text in enumerate(passages, start=1)
     )
-    messages = [
-        {"role": "system", "content": JUDGE},
-        {"role": "user", "content": f"{listed}\n\nQuestion: {question}"},
-    ]
-    ask = Ask(messages=messages, max_tokens=JUDGED_TOKENS, temperature=0.0, question=question, stream=False)
+    material = f"{listed}\n\nQuestion: {question}"
+    ask = instructed(JUDGE, material, JUDGED_TOKENS, temperature=0.0, question=question)
     return ordered((await complete(model, ask)).text, len(passages))
 
 
