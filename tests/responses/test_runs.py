@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from operator import not_
 from pathlib import Path
 from typing import Any
@@ -175,9 +176,11 @@ def test_abandoned_while_a_tool_works(desk: Any) -> None:
             def __getattr__(self, name: str) -> Any:
                 return getattr(real, name)
 
-            async def embed(self, *args: Any, **kwargs: Any) -> Any:
-                reached.set()
-                await asyncio.sleep(60)
+            async def embed(self, texts: Sequence[str], task: str = "document") -> Any:
+                if task == "query":
+                    reached.set()
+                    await asyncio.sleep(60)
+                return await real.embed(texts, task)  # a document, which an earlier test left
 
         tools = [{"type": "file_search", "vector_store_ids": [store]}]
         embedder.inner = Stuck()
