@@ -83,7 +83,8 @@ def test_work_that_was_under_way_goes_on_after_a_restart(
     kinds = type(lone), type(fragile)
     with home.open("kept") as rc:
         shelf, away = kinds[0](rc), kinds[1]()
-        rc.inner.core.readers, rc.inner.core.embedder.inner = readers, away  # type: ignore[attr-defined]
+        msgspec.structs.force_setattr(rc.inner.core, "readers", readers)
+        rc.inner.core.embedder.inner = away  # type: ignore[attr-defined]
         away.away = True
         files = [shelf.file(text_of(n), f"{n}.txt").id for n in range(5)]
         store = shelf.admin.stores.create(file_ids=files).id
