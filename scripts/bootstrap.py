@@ -109,8 +109,14 @@ def pin(upgrade: bool) -> None:
     project = (ROOT / "pyproject.toml").read_text()
     build = "\n".join(re.findall(r'requires = \["(uv_build[^"]*)"\]', project))
     dev = ["--group", "pyproject.toml:dev", "--constraints", PINS / "runtime.txt"]
+    own = [
+        part
+        for path in sorted(PACKAGES.glob("*/pyproject.toml"))
+        for part in ("--no-emit-package", path.parent.name)
+    ]
+    runtime = ["pyproject.toml", "-", "--extra", "all", "--no-emit-package", "memoranda", *own]
     for name, source, text in (
-        ("runtime.txt", ["pyproject.toml", "-"], "pip\n"),  # for whoever installs into the environment
+        ("runtime.txt", runtime, "pip\n"),  # for whoever installs into the environment
         ("dev.txt", dev, None),
         ("build.txt", ["-"], f"{build}\nuv\n"),
     ):

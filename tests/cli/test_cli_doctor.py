@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 from pysqlite3 import dbapi2
 
 from memoranda.app import blocking
 from memoranda.cli import checks
 from memoranda.indexes.vector import VectorBatch
-from memoranda.providers.embeddings.local import WEIGHTS
 from memoranda.store.rows import attributes, fetch
 from support.chat_server import serving
+from support.model_folder import copied_model
 
 
 def findings(run: Any, *words: str) -> tuple[int, dict[str, dict[str, str]], dict[str, Any]]:
@@ -166,10 +164,8 @@ def test_secrets_are_not_told(run: Any, tmp_path: Path) -> None:
     assert "s3cr3t-value" not in run("doctor", "--json").stdout
 
 
-@pytest.mark.skipif(not (WEIGHTS / "potion-base-8m" / "rows.npy").exists(), reason="no small model shipped")
 def test_a_changed_model_file_is_found(run: Any, tmp_path: Path) -> None:
-    model = tmp_path / "model"
-    shutil.copytree(WEIGHTS / "potion-base-8m", model)
+    model = copied_model("potion-base-8m", tmp_path / "model")
     assert findings(run, "--set", f"embedder.url=local:{model}")[1]["model files"]["state"] == "ok"
     weights = bytearray((model / "rows.npy").read_bytes())
     weights[-1] ^= 1

@@ -13,6 +13,7 @@ from memoranda.errors import IndexUnavailable
 from memoranda.server import logs
 from memoranda.server.routes import ROUTES
 from memoranda.server.telemetry import Telemetry
+from memoranda.tracing import request_span
 
 DOC = Path(__file__).parents[2] / "docs/http.md"
 SECRET = "xylophone-4711"
@@ -114,9 +115,8 @@ def test_the_server_logs_json_lines(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_span_goes_on_with_the_callers_trace(lasting: Any) -> None:
-    telemetry: Telemetry = lasting.app.state.answers.state.telemetry
     headers = {"traceparent": f"00-{'ab' * 16}-{'cd' * 8}-01"}
-    with telemetry.span("GET", headers) as span:
+    with request_span("HTTP GET", {}, headers) as span:
         assert format(span.get_span_context().trace_id, "x") == "ab" * 16
     assert lasting.request("GET", "/healthz", headers=headers).status_code == 200
 

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, Unpack, cast
 
 from msgspec.structs import replace
-from typing_extensions import Unpack
 
 from memoranda.app.archive.archives import Archives
 from memoranda.app.backfills import Backfills, Kind, Missing

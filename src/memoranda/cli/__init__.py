@@ -18,6 +18,12 @@ def main() -> None:
 
         run_hook(words[1:])
     else:
-        from memoranda.cli.app import main as run
+        try:
+            from memoranda.cli.app import main as run
+        except ModuleNotFoundError as exc:
+            from memoranda.extras import needed
 
+            if (says := needed(exc)) is None:
+                raise
+            sys.exit(f"memoranda: the command line {says}")
         run()

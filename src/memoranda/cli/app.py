@@ -15,6 +15,7 @@ from typer.main import get_command
 
 from memoranda.cli.usage_errors import UsageError, as_option, no_arguments, sentence, unknown_command
 from memoranda.errors import InvalidInput, MemorandaError
+from memoranda.extras import needed
 
 COMMANDS = {
     "add": ("memoranda.cli.add:add", "Remember one text."),
@@ -225,6 +226,10 @@ class Commands(TyperGroup):
             _fail(as_option(str(exc), exc.field, command), WRONG, exc)
         except MemorandaError as exc:
             _fail(str(exc), FAILED, exc)
+        except ModuleNotFoundError as exc:
+            if (says := needed(exc)) is None:
+                raise
+            _fail(f"{ctx.invoked_subcommand} {says}", FAILED, exc)
         except BrokenPipeError:
             raise
         except OSError as exc:

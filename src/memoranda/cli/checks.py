@@ -25,7 +25,7 @@ from memoranda.knowledge.integrity import compare_files
 from memoranda.providers.chat import open_model
 from memoranda.providers.chat.base import Ask, Model
 from memoranda.providers.embeddings import open_embedder
-from memoranda.providers.embeddings.local import WEIGHTS, known_models
+from memoranda.providers.embeddings.local import MODELS, known_models
 from memoranda.providers.embeddings.manifest import open_folder
 from memoranda.store.core import Core
 from memoranda.store.covering import AUTO, ENGLISH
@@ -159,7 +159,7 @@ def model(config: Config) -> Iterator[Finding]:
     scheme, _, name = url.partition(":")
     try:
         if scheme == "local":
-            model_folder = open_folder(WEIGHTS / name if name in known_models() else Path(name).expanduser())
+            model_folder = open_folder(MODELS / name if name in known_models() else Path(name).expanduser())
             model_folder.verify()
             files = len(model_folder.manifest.files)
             yield ok("model files", f"{files} as published" if files else "without checksums, as they are")

@@ -9,10 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 import msgspec
-from typing_extensions import Unpack
 
 from memoranda.client.remote import Remote, offered
 from memoranda.client.wire import Wire, query_of

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import msgspec
 import numpy as np
-from typing_extensions import Unpack
 
 from memoranda import errors
 from memoranda.arguments import SelectionFields

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import aclosing
-from typing import Any
+from typing import Any, Unpack
 
 import msgspec
-from typing_extensions import Unpack
 
 from memoranda.client.remote import Remote
 from memoranda.client.wire import error_of, query_of

@@ -6,12 +6,11 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, BinaryIO, ParamSpec, TypedDict, TypeVar
+from typing import Any, BinaryIO, ParamSpec, TypedDict, TypeVar, Unpack
 
 import httpx
 import msgspec
 import numpy as np
-from typing_extensions import Unpack
 
 from memoranda import errors
 from memoranda.memory_stores.values import ContentChanged, PathTaken

@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-
-from typing_extensions import Unpack
+from typing import Unpack
 
 from memoranda.contexts.composing import composed
 from memoranda.contexts.finding import Finding

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TypeVar, Unpack
 
 import msgspec
-from typing_extensions import Unpack
 
 from memoranda.clock import moment, now_micros
 from memoranda.config.sections import UploadAsk as Settings

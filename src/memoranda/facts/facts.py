@@ -6,11 +6,10 @@ import builtins
 import logging
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Unpack
 
 import msgspec
 from msgspec import Meta
-from typing_extensions import Unpack
 
 from memoranda.arguments import SelectionFields
 from memoranda.clock import now_micros

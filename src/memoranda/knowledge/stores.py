@@ -6,10 +6,9 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 import msgspec
-from typing_extensions import Unpack
 
 from memoranda.clock import now_micros
 from memoranda.errors import InvalidInput, NotFound, StorageError

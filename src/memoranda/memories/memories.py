@@ -6,10 +6,9 @@ import secrets
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Unpack
 
 from msgspec import Meta
-from typing_extensions import Unpack
 
 from memoranda.arguments import ChangeFields, ForgetFields, MemoryFields, SearchFields, SelectionFields
 from memoranda.clock import micros, now_micros

@@ -9,6 +9,7 @@ import importlib
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
+from memoranda.extras import needed
 from memoranda.readers import detect, plain
 from memoranda.readers.base import Document, Limits, Reader, Unreadable
 
@@ -70,10 +71,15 @@ def reader(named: str) -> Reader:
 
     Raises:
         Unreadable: there is none.
+        ModuleNotFoundError: a package of the extra `documents` is missing.
     """
     module, _, function = named.partition(":")
     try:
         loaded: Reader = getattr(importlib.import_module(module), function)
+    except ModuleNotFoundError as exc:
+        if needed(exc) is not None:
+            raise
+        raise Unreadable("server_error", f"its reader {named} cannot be loaded: {exc}") from exc
     except (ImportError, AttributeError) as exc:
         raise Unreadable("server_error", f"its reader {named} cannot be loaded: {exc}") from exc
     return loaded

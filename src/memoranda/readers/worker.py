@@ -19,6 +19,7 @@ from typing import IO, Literal
 
 import msgspec
 
+from memoranda.extras import needed
 from memoranda.readers.base import Document, Limits, PageImage, Unreadable
 from memoranda.text.splitting import Chunking, ChunkPlace, split
 
@@ -81,6 +82,10 @@ def answer(request: Request | PageRequest) -> Parsed | PageImage | Refusal:
         return _drawn(request) if isinstance(request, PageRequest) else _parsed(request)
     except Unreadable as exc:
         return Refusal(code=exc.code, message=str(exc))
+    except ModuleNotFoundError as exc:
+        return Refusal(
+            code="unsupported_file", message=needed(exc) or f"needs the module {exc.name}, which is missing"
+        )
     except MemoryError:
         return Refusal(code="invalid_file", message=too_much_memory(request.limits))
     except RecursionError:

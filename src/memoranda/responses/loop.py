@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import msgspec
-from opentelemetry import trace
 
 from memoranda.errors import MemorandaError, ModelBroken, ModelError, ModelRefused, SpendingLimit
 from memoranda.providers.chat.base import Ask, Message, Model, Source, TokenUsage
@@ -31,9 +30,9 @@ from memoranda.responses.values import (
 )
 from memoranda.store.ids import new_id
 from memoranda.store.retrieval.evidence import Evidence
+from memoranda.tracing import span
 
 log = logging.getLogger("memoranda.responses")
-_tracer = trace.get_tracer("memoranda")
 CHAT = {"gen_ai.operation.name": "chat"}
 
 
@@ -148,7 +147,7 @@ class Loop:
             try:
                 with (
                     self._timed("model"),
-                    _tracer.start_as_current_span(f"chat {model.name}", attributes=CHAT),
+                    span(f"chat {model.name}", CHAT),
                 ):
                     turn = await listening.hear(model.answer(ask))
             except asyncio.CancelledError:

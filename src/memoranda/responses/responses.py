@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, get_args
+from typing import Any, Unpack, get_args
 
 import msgspec
-from typing_extensions import Unpack
 
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.facts.provenance import cut

@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from memoranda.app.memoranda import Memoranda
 from memoranda.errors import Forbidden, Unauthorized
+from memoranda.extras import needed
 from memoranda.mcp.endpoint import PATH, EndpointQuery
 from memoranda.server.auth import Guard
 from memoranda.server.errors import JSON, Refused, error_response
@@ -118,7 +119,10 @@ class Mcp:
     async def _opened(self) -> Endpoint:
         """The endpoint; the library of the protocol takes two seconds to import, so that the first client waits."""
         if self._endpoint is None:
-            module = await asyncio.to_thread(import_module, "memoranda.mcp.http")
+            try:
+                module = await asyncio.to_thread(import_module, "memoranda.mcp.http")
+            except ModuleNotFoundError as exc:
+                raise Refused(501, "not_installed", f"{PATH} {needed(exc) or exc}") from exc
             self._endpoint = module.create_endpoint(
                 self._config.server.max_body_bytes, sessions=self._config.mcp.sessions
             )

@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memoranda.server.logs import request_line
 from memoranda.server.telemetry import Telemetry
+from memoranda.tracing import request_span
 
 log = logging.getLogger("memoranda.http")
 REQUEST_ID = "x-request-id"
@@ -62,13 +63,13 @@ class Observed:
 
         began = time.perf_counter()
         method = method_of(scope)
-        with self.telemetry.span(method, _carrier(headers)) as span:
+        with request_span(f"HTTP {method}", {"http.request.method": method}, _carrier(headers)) as span:
             try:
                 await self.app(scope, receive, sending)
             finally:
                 seconds = time.perf_counter() - began
                 self.telemetry.answered(method, seen.route, seen.status, seconds)
-                if span.is_recording():
+                if span is not None and span.is_recording():
                     span.update_name(f"{method} {seen.route}")
                     span.set_attribute("http.route", seen.route)
                     span.set_attribute("http.response.status_code", seen.status)

@@ -1,16 +1,14 @@
-"""Metrics and traces of the server. Labels are route templates, stages, sides and codes: never an id or a text, but for
+"""Metrics of the server. Labels are route templates, stages, sides and codes: never an id or a text, but for
 the first names of unknown fields."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from itertools import accumulate
 from typing import get_args
 
-from opentelemetry import propagate, trace
-from opentelemetry.trace import Span, SpanKind
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -35,7 +33,7 @@ JOB_STATES = ("queued", "running", "completed", "failed", "cancelled")
 
 
 class Telemetry:
-    """The metrics of one server, in a registry of their own, and the spans of its requests."""
+    """The metrics of one server, in a registry of their own."""
 
     def __init__(self, core: Core, model: Model | None = None) -> None:
         self.registry = CollectorRegistry()
@@ -60,7 +58,6 @@ class Telemetry:
         )
         self._ignored: set[str] = set()
         self.registry.register(_State(core, model))
-        self._tracer = trace.get_tracer("memoranda")
 
     def _counter(self, name: str, says: str, labels: Iterable[str] = ()) -> Counter:
         return Counter(f"memoranda_{name}", says, tuple(labels), registry=self.registry)
@@ -111,14 +108,6 @@ class Telemetry:
     def exposition(self) -> bytes:
         """Everything in Prometheus' text format. Reads the database: call it on a worker thread."""
         return generate_latest(self.registry)
-
-    def span(self, method: str, headers: dict[str, str]) -> AbstractContextManager[Span]:
-        """A server span for one request; it goes on with the caller's trace when the headers carry one."""
-        context = propagate.extract(headers) if "traceparent" in headers else None
-        attributes = {"http.request.method": method}
-        return self._tracer.start_as_current_span(
-            f"HTTP {method}", context, SpanKind.SERVER, attributes=attributes, record_exception=False
-        )
 
 
 class _State(Collector):

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from functools import partial
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, Unpack
 
 import msgspec
-from typing_extensions import Unpack
 
 from memoranda.clock import in_zone, now_micros
 from memoranda.errors import Forbidden, InvalidInput

@@ -4,10 +4,9 @@ nor an agent does."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, TypedDict
+from typing import Any, TypedDict, Unpack
 
 import msgspec
-from typing_extensions import Unpack
 
 from memoranda.clock import now_micros
 from memoranda.config.sections import Config

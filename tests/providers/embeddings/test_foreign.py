@@ -23,7 +23,8 @@ import pytest
 from memoranda.config import Embedder as Settings
 from memoranda.errors import EmbedderUnavailable
 from memoranda.providers.embeddings import CachedEmbedder, Embedded, open_embedder
-from memoranda.providers.embeddings.local import WEIGHTS
+from memoranda.providers.embeddings.local import MODELS
+from memoranda.providers.embeddings.manifest import open_folder
 from support.waiting import until
 
 pytestmark = pytest.mark.skipif(find_spec("xllamacpp") is None, reason="xllamacpp is not installed")
@@ -65,7 +66,9 @@ def entry(key: str, value: Any) -> bytes:
 
 def vocabulary() -> list[str]:
     """The tokens of BERT, as GGUF spells them: a word's beginning is marked, and not its continuation."""
-    held = json.loads((WEIGHTS / "arctic-embed-s" / "tokenizer.json").read_bytes())["model"]["vocab"]
+    held = json.loads((open_folder(MODELS / "arctic-embed-s").folder / "tokenizer.json").read_bytes())[
+        "model"
+    ]["vocab"]
 
     def spelled(token: str) -> str:
         if token.startswith("[") and token.endswith("]"):

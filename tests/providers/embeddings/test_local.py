@@ -10,10 +10,11 @@ import pytest
 
 from memoranda.errors import ConfigError, EmbedderUnavailable
 from memoranda.providers.embeddings import open_embedder
-from memoranda.providers.embeddings.local import WEIGHTS, known_models
+from memoranda.providers.embeddings.local import MODELS, known_models
 from memoranda.providers.embeddings.manifest import described, open_folder
+from support.model_folder import copied_model
 
-POTION = WEIGHTS / "potion-base-8m"
+POTION = "potion-base-8m"
 
 
 def embed(url: str, text: str) -> np.ndarray:
@@ -39,7 +40,7 @@ def safetensors(path: Path, **matrices: np.ndarray) -> None:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A static model as a user would have it: a tokenizer and random F16 vectors."""
-    shutil.copy(POTION / "tokenizer.json", tmp_path)
+    shutil.copy(open_folder(MODELS / POTION).folder / "tokenizer.json", tmp_path)
     matrix = np.random.default_rng(1).standard_normal((29_528, 16)).astype(np.float16)
     safetensors(tmp_path / "model.safetensors", embeddings=matrix)
     return tmp_path
@@ -47,10 +48,12 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("name", ["arctic-embed-s", "potion-base-8m"])
 def test_a_shipped_model_is_whole_and_says_where_it_is_from(name: str) -> None:
-    model = open_folder(WEIGHTS / name)
+    model = open_folder(MODELS / name)
     model.verify()
-    kept = {path.name for path in (WEIGHTS / name).iterdir()}
-    assert kept == {"model.json", *model.manifest.files}
+    kept = {path.name for path in model.folder.iterdir() if path.suffix != ".pyc" and path.is_file()}
+    assert kept == {"__init__.py", *model.manifest.files}
+    readme = (model.folder.parents[2] / "README.md").read_text()
+    assert all(file.sha256 in readme for file in model.manifest.files.values())
     assert model.manifest.licence in ("MIT", "Apache-2.0")
     assert model.manifest.origin
     assert 0 < model.manifest.calibration.firm < 1
@@ -58,19 +61,20 @@ def test_a_shipped_model_is_whole_and_says_where_it_is_from(name: str) -> None:
 
 
 def test_shipped_weights_stay_under_sixty_megabytes() -> None:
-    assert sum(path.stat().st_size for path in WEIGHTS.rglob("*") if path.is_file()) < 60_000_000
+    folder = open_folder(MODELS / POTION).folder.parent
+    assert sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) < 60_000_000
     assert known_models() == ["arctic-embed-s", "multilingual-e5-small", "potion-base-8m", "wordllama"]
 
 
 def test_a_cut_file_is_refused_at_once(tmp_path: Path) -> None:
-    broken = Path(shutil.copytree(POTION, tmp_path / "broken"))
+    broken = copied_model(POTION, tmp_path / "broken")
     (broken / "rows.npy").write_bytes((broken / "rows.npy").read_bytes()[:-1])
     with pytest.raises(ConfigError, match=r"rows\.npy has 7559295 bytes, not 7559296"):
         open_embedder(f"local:{broken}")
 
 
 def test_a_missing_file_is_refused_at_once(tmp_path: Path) -> None:
-    broken = Path(shutil.copytree(POTION, tmp_path / "broken"))
+    broken = copied_model(POTION, tmp_path / "broken")
     (broken / "tokenizer.json").unlink()
     with pytest.raises(ConfigError, match=r"lacks .*tokenizer\.json"):
         open_embedder(f"local:{broken}")
@@ -78,7 +82,7 @@ def test_a_missing_file_is_refused_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["rows.npy", "scales.npy", "tokenizer.json"])
 def test_a_changed_byte_is_noticed_at_first_use(tmp_path: Path, name: str) -> None:
-    broken = Path(shutil.copytree(POTION, tmp_path / "broken"))
+    broken = copied_model(POTION, tmp_path / "broken")
     data = bytearray((broken / name).read_bytes())
     data[-9] ^= 1
     (broken / name).write_bytes(data)
@@ -96,7 +100,7 @@ def test_a_users_own_static_folder_is_understood(folder: Path) -> None:
 
 def test_a_users_own_onnx_folder_is_understood(tmp_path: Path) -> None:
     for name in ("model.onnx", "tokenizer.json"):
-        (tmp_path / name).symlink_to(WEIGHTS / "arctic-embed-s" / name)
+        (tmp_path / name).symlink_to(open_folder(MODELS / "arctic-embed-s").folder / name)
     (tmp_path / "1_Pooling").mkdir()
     (tmp_path / "1_Pooling/config.json").write_text('{"pooling_mode_cls_token": true}')
     (tmp_path / "config_sentence_transformers.json").write_text('{"prompts": {"query": "ask: "}}')
@@ -146,14 +150,14 @@ def test_weights_that_are_not_weights_are_refused(folder: Path) -> None:
 
 
 def test_an_onnx_file_that_is_none_is_unavailable(tmp_path: Path) -> None:
-    shutil.copy(POTION / "tokenizer.json", tmp_path)
+    shutil.copy(open_folder(MODELS / POTION).folder / "tokenizer.json", tmp_path)
     (tmp_path / "model.onnx").write_bytes(b"nothing")
     with pytest.raises(EmbedderUnavailable, match="cannot be loaded"):
         open_embedder(f"local:{tmp_path}")
 
 
 def test_a_model_of_a_package_that_is_not_there_says_what_to_install(tmp_path: Path) -> None:
-    manifest = json.loads((WEIGHTS / "wordllama/model.json").read_text())
+    manifest = json.loads((MODELS / "wordllama/model.json").read_text())
     (tmp_path / "model.json").write_text(json.dumps({**manifest, "package": "no_such_package"}))
     with pytest.raises(
         ConfigError, match=r"needs a package of its own: pip install 'memoranda\[wordllama\]'"

@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 from memoranda.errors import ConfigError
 from memoranda.providers.embeddings import Embedder, Task, open_embedder
 from memoranda.providers.embeddings import manifest as manifests
-from memoranda.providers.embeddings.local import WEIGHTS
+from memoranda.providers.embeddings.local import MODELS
 from memoranda.providers.embeddings.manifest import open_folder
 from memoranda.providers.embeddings.onnx import OnnxEmbedder
 
@@ -48,7 +48,7 @@ def vectors(embedder: Embedder, texts: Sequence[str], task: Task = "document") -
 
 
 def test_the_package_is_whole_and_says_where_it_is_from() -> None:
-    model = open_folder(WEIGHTS / "multilingual-e5-small")
+    model = open_folder(MODELS / "multilingual-e5-small")
     model.verify()
     kept = {path.name for path in model.folder.iterdir() if path.suffix != ".pyc" and path.is_file()}
     assert kept == {"__init__.py", *model.manifest.files}
@@ -81,7 +81,7 @@ def test_prefixes_go_before_questions_and_passages(embedder: Embedder) -> None:
 @pytest.fixture(scope="module")
 def tokenizer() -> Tokenizer:
     """The model's tokenizer, which cuts nothing."""
-    model = open_folder(WEIGHTS / "multilingual-e5-small")
+    model = open_folder(MODELS / "multilingual-e5-small")
     whole = Tokenizer.from_file(str(model.folder / model.manifest.tokenizer))
     whole.no_truncation()
     return whole

@@ -3,10 +3,9 @@
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import msgspec
-from typing_extensions import Unpack
 
 from memoranda.app.archive.writing import Exported
 from memoranda.app.backfills import Kind, Missing

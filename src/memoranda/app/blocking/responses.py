@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-
-from typing_extensions import Unpack
+from typing import Unpack
 
 from memoranda.concurrency.portal import Runner, blocking
 from memoranda.responses.events import Event

@@ -11,10 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Unpack
 
 import msgspec
-from typing_extensions import Unpack
 
 from memoranda.app.folder_sync.scan import MAX_BYTES, Skipped, Text, read
 from memoranda.app.folder_sync.sync import FolderSync, Synced

@@ -11,12 +11,12 @@ from memoranda.providers.embeddings.manifest import MANIFEST, open_folder
 from memoranda.providers.embeddings.onnx import OnnxEmbedder
 from memoranda.providers.embeddings.static import StaticEmbedder
 
-WEIGHTS = Path(__file__).parent / "weights"
+MODELS = Path(__file__).parent / "models"
 
 
 def known_models() -> list[str]:
     """Return the names of known local models, including those whose package is not installed."""
-    return sorted(path.parent.name for path in WEIGHTS.glob(f"*/{MANIFEST}"))
+    return sorted(path.parent.name for path in MODELS.glob(f"*/{MANIFEST}"))
 
 
 def open_auto(url: str, settings: Settings) -> ThreadedEmbedder:
@@ -34,7 +34,7 @@ def open_local(url: str, settings: Settings) -> ThreadedEmbedder:
     """
     name = url.partition(":")[2]
     if name in known_models():
-        folder = open_folder(WEIGHTS / name)
+        folder = open_folder(MODELS / name)
     elif name and Path(name).expanduser().is_dir():
         folder = open_folder(Path(name).expanduser())
     else:

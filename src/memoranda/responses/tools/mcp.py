@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from memoranda.config.sections import Responses as Settings
 from memoranda.contexts.assembly import cut
 from memoranda.errors import InvalidInput, MemorandaError
+from memoranda.extras import needed
 from memoranda.responses.events import EventEmitter
 from memoranda.responses.mcp_declaration import SECRET_LENGTH, Declared, checked, origin
 from memoranda.responses.steps import ToolCall
@@ -94,8 +95,15 @@ class Server:
 
 async def _sessions() -> type[Session]:
     """The class of sessions. The package behind it takes seconds to load: that is done when it is needed, beside the
-    loop."""
-    module = await asyncio.to_thread(import_module, "memoranda.responses.tools.mcp_session")
+    loop.
+
+    Raises:
+        MemorandaError: the package is not installed.
+    """
+    try:
+        module = await asyncio.to_thread(import_module, "memoranda.responses.tools.mcp_session")
+    except ModuleNotFoundError as exc:
+        raise MemorandaError(f"a call of an MCP server {needed(exc) or exc}") from exc
     session_class: type[Session] = module.Session
     return session_class
 
@@ -184,8 +192,8 @@ async def listed(
 async def _list(server: Server, asked: Declared) -> Item:
     tools: list[dict[str, Any]] = []
     error = None
-    await _sessions()
     try:
+        await _sessions()
         async with asyncio.timeout(server.seconds):
             tools = [tool for tool in await server.tools() if asked.allows(tool)]
     except TimeoutError:

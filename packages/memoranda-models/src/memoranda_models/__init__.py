@@ -1,0 +1,1 @@
+"""The embedding models that Memoranda has from the start, as data. `memoranda` reads them."""

@@ -1,0 +1,1 @@
+"""snowflake-arctic-embed-s, as data."""

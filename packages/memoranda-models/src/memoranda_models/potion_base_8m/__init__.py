@@ -1,0 +1,1 @@
+"""potion-base-8M, as data."""
