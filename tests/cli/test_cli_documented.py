@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import typer
 
-from memoranda.cli.app import COMMANDS, app
+from memoranda.cli.app import app
+from memoranda.cli.commands import COMMANDS
 
 TEXT = (Path(__file__).parents[2] / "docs" / "cli.md").read_text("utf-8")
 GROUP = typer.main.get_command(app)

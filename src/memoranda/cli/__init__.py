@@ -17,6 +17,12 @@ def main() -> None:
         from memoranda.cli.hooks.main import run_hook
 
         run_hook(words[1:])
+    elif words in (["-h"], ["--help"]):
+        from shutil import get_terminal_size
+
+        from memoranda.cli.commands import overview
+
+        print(overview(get_terminal_size().columns))
     else:
         try:
             from memoranda.cli.app import main as run
