@@ -1,24 +1,24 @@
-"""Spans of OpenTelemetry, where its API is installed (the extra `otel`); elsewhere a span does nothing."""
+"""Spans of OpenTelemetry, where the program that runs this one uses it; elsewhere a span does nothing.
+
+Spans go nowhere before a program has imported OpenTelemetry and configured it, so this module does not import it.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-try:
-    from opentelemetry import propagate, trace
-except ModuleNotFoundError:
-    TRACES = False
-else:
-    TRACES = True
-
 
 def span(name: str, attributes: Mapping[str, str]) -> AbstractContextManager[Any]:
     """Return a span of a call that this process makes."""
-    if not TRACES:
+    if (trace := sys.modules.get("opentelemetry.trace")) is None:
         return nullcontext()
-    return trace.get_tracer("memoranda").start_as_current_span(name, attributes=dict(attributes))
+    started: AbstractContextManager[Any] = trace.get_tracer("memoranda").start_as_current_span(
+        name, attributes=dict(attributes)
+    )
+    return started
 
 
 def request_span(
@@ -26,9 +26,12 @@ def request_span(
 ) -> AbstractContextManager[Any]:
     """Return a span of a request that this process answers; it goes on with the caller's trace when the headers carry
     one."""
-    if not TRACES:
+    if (trace := sys.modules.get("opentelemetry.trace")) is None:
         return nullcontext()
+    from opentelemetry import propagate
+
     context = propagate.extract(dict(headers)) if "traceparent" in headers else None
-    return trace.get_tracer("memoranda").start_as_current_span(
+    started: AbstractContextManager[Any] = trace.get_tracer("memoranda").start_as_current_span(
         name, context, trace.SpanKind.SERVER, attributes=dict(attributes), record_exception=False
     )
+    return started

@@ -7,6 +7,7 @@ import logging
 from pathlib import Path
 from typing import Any
 
+import opentelemetry.trace  # noqa: F401 - as a program that traces does
 import pytest
 
 from memoranda.errors import IndexUnavailable
