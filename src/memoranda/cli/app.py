@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from memoranda.cli.commands import ABOUT, COMMANDS, overview
+from memoranda.cli.metavars import name_values
 from memoranda.cli.usage_errors import UsageError, as_option, no_arguments, sentence, unknown_command
 from memoranda.errors import InvalidInput, MemorandaError
 from memoranda.extras import needed
@@ -55,6 +56,7 @@ class Commands(TyperGroup):
             group.command(cmd_name)(command_or_group)
         command = get_command(group)
         command.name = cmd_name
+        name_values(command)
         return command
 
     def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override]
