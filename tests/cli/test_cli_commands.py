@@ -574,6 +574,8 @@ def test_a_command_that_adds_rows_creates_the_folder(run: Any, words: list[str],
     written = run(*words, "--data", "new")
     assert written.exit_code == 0, written.stderr
     assert (tmp_path / "new" / "memoranda.db").exists()
+    assert written.stderr.splitlines()[-1] == "made the data folder new"
+    assert "made" not in run(*words, "--data", "new").stderr
 
 
 @pytest.mark.parametrize("enabled", [True, False])

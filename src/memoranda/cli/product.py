@@ -62,7 +62,10 @@ def open_product(config: Config) -> Iterator[Product]:
         FolderInUse: another process has the folder open and serves nothing.
     """
     from memoranda.app import blocking
+    from memoranda.app.bootstrap import folder_of
 
+    folder = folder_of(config)
+    made = folder is not None and not folder.exists()
     try:
         product = blocking.open(config=config)
     except FolderInUse as busy:
@@ -73,6 +76,8 @@ def open_product(config: Config) -> Iterator[Product]:
         with product:
             _await_indexes(product)
             yield product
+        if made:
+            say(f"made the data folder {folder}")
         return
     say(f"{config.data} is served at {url}; going through it")
     with connect(url, config) as client:
