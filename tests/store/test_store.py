@@ -25,6 +25,7 @@ from memoranda.errors import (
     DimensionMismatch,
     EmbedderUnavailable,
     FolderInUse,
+    IndexUnavailable,
     InvalidInput,
     NotFound,
     StorageError,
@@ -689,6 +690,22 @@ def test_a_panic_in_a_native_index_does_not_fail_the_write(
     assert memories.add("survives a panic").created
     settled(rc)
     agree(rc)
+
+
+@pytest.mark.rows_in("sqlite")
+@pytest.mark.parametrize(
+    ("error", "traced"), [(IndexUnavailable("no answer"), False), (OSError("disk"), True)]
+)
+def test_an_index_that_does_not_answer_is_logged_in_one_line(
+    memories: BlockingMemories, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
+    rc: BlockingMemoranda, error: Exception, traced: bool,
+) -> None:  # fmt: skip
+    index = rc.inner.core.store.index
+    monkeypatch.setattr(index, "put", failing(1, index.put, error))
+    memories.add("missed")
+    (record,) = (one for one in caplog.records if one.name == "memoranda.store")
+    assert record.getMessage() == f"the index did not take a change, it will be repaired: {error}"
+    assert bool(record.exc_info) is traced
 
 
 @pytest.mark.rows_in("sqlite", "postgresql-local")

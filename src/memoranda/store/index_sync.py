@@ -25,7 +25,7 @@ from concurrent.futures import CancelledError
 import msgspec
 
 from memoranda.clock import now_micros
-from memoranda.errors import Conflict, IndexUnavailable, StorageError
+from memoranda.errors import Conflict, IndexUnavailable, MemorandaError, StorageError
 from memoranda.indexes.keyword.base import Words
 from memoranda.indexes.vector.base import Index
 from memoranda.storage.sql.base import Connection, Database
@@ -170,8 +170,8 @@ class Derived:
             return False
         try:
             step()
-        except BaseException:  # a panic in a native index is no Exception
-            log.exception("the %s did not take a change; it will be repaired", side)
+        except BaseException as exc:  # a panic in a native index is no Exception
+            _log_failure("the %s did not take a change, it will be repaired: %s", side, exc)
             self.failed.add(side)
             if side != "mirror":
                 self.behind.setdefault(side, min(self.applied, self._watermark(side)))
@@ -408,8 +408,8 @@ class Derived:
             self.catch_up(side, since)
         except StorageError:
             raise
-        except BaseException:  # a panic in a native index is no Exception
-            log.exception("the %s does not follow; it will be repaired", side)
+        except BaseException as exc:  # a panic in a native index is no Exception
+            _log_failure("the %s does not follow, it will be repaired: %s", side, exc)
             self.behind.setdefault(side, since)
             self.on_behind(side)
 
@@ -576,10 +576,10 @@ class Derived:
                 continue
             try:
                 index.compact()
-            except IndexUnavailable:
+            except IndexUnavailable as exc:
                 if not (isinstance(index, Words) and index.stuck):
                     raise
-                log.exception("the %s cannot commit; it is built anew from the rows", side)
+                _log_failure("the %s cannot commit, it is built anew from the rows: %s", side, exc)
                 self.catch_up(side, 0, clear=True)
                 index.compact()
 
@@ -589,3 +589,8 @@ class Derived:
             self.index.close()
         finally:
             self.words.close()
+
+
+def _log_failure(message: str, side: str, exc: BaseException) -> None:
+    """Log that an index failed; with the traceback only if the error is not one of Memoranda's, which say all."""
+    log.error(message, side, exc, exc_info=None if isinstance(exc, MemorandaError) else exc)

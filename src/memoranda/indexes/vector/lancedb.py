@@ -347,8 +347,8 @@ class LanceIndex(Index):
                 with self._lock:
                     if not self._closed and not self._torn:
                         self._merge_files()
-        except IndexUnavailable:
-            log.exception("tidying up failed; the index answers as before, and it is tried again later")
+        except IndexUnavailable as exc:
+            log.error("tidying up failed, the index answers as before, and it is tried again later: %s", exc)
 
     def _merge_files(self) -> None:
         """Merge files. Writers wait meanwhile, searches do not: a merge concurrent with replacements always failed, and
