@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import opentelemetry.trace  # noqa: F401 - as a program that traces does
 import pytest
 
+from memoranda.config.sections import Server
 from memoranda.errors import IndexUnavailable
 from memoranda.server import logs
 from memoranda.server.routes import ROUTES
@@ -102,17 +107,58 @@ def test_the_log_says_what_was_asked_and_never_what_was_said(
     assert first["request_id"].startswith("req_")
 
 
-def test_the_server_logs_json_lines(capsys: pytest.CaptureFixture[str]) -> None:
+@contextmanager
+def configured(server: Server) -> Iterator[logging.Logger]:
+    """The logger of requests, with the log as this configuration has it."""
     root = logging.getLogger()
     held, level = root.handlers[:], root.level
     try:
-        logs.configure("info")
-        logging.getLogger("memoranda.http").info("request", extra={"route": "/healthz", "status": 200})
+        logs.configure(server)
+        yield logging.getLogger("memoranda.http")
     finally:
         root.handlers[:] = held
         root.setLevel(level)
+
+
+def test_the_server_logs_json_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    with configured(Server()) as log:
+        log.info("request", extra={"route": "/healthz", "status": 200})
     line = json.loads(capsys.readouterr().err.splitlines()[-1])
     assert (line["message"], line["route"], line["level"]) == ("request", "/healthz", "info")
+
+
+REQUEST = {
+    "request_id": "req_1", "method": "POST", "route": "/v1/files", "status": 200, "ms": 1.5, "tenant": "t", "key": None
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("log_format", "terminal", "text"), [
+    ("auto", True, True), ("auto", False, False), ("text", False, True), ("json", True, False),
+])  # fmt: skip
+def test_the_log_is_text_on_a_terminal_and_json_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, log_format: Any, terminal: bool, text: bool
+) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: terminal)
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setenv("NO_COLOR", "1")
+    with configured(Server(log_format=log_format)) as log:
+        log.info("request", extra=REQUEST)
+        try:
+            raise OSError("torn")
+        except OSError:
+            log.exception("it failed")
+    first, second, *rest = stream.getvalue().splitlines()
+    if not text:
+        assert json.loads(first).items() >= {"message": "request", **REQUEST}.items()
+        assert "OSError: torn" in json.loads(second)["exception"]
+        assert rest == []
+        return
+    clock, words = first.split(" ", 1)
+    assert re.fullmatch(r"\d\d:\d\d:\d\d", clock)
+    assert words == "[info     ] POST /v1/files 200 1.5 ms request_id=req_1 tenant=t"
+    assert second.endswith("[error    ] it failed")
+    assert rest[-1] == "OSError: torn"
 
 
 def test_a_span_goes_on_with_the_callers_trace(lasting: Any) -> None:

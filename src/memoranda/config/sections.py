@@ -132,7 +132,8 @@ class Limits(Section, frozen=True, kw_only=True):
 class Server(Section, frozen=True, kw_only=True):
     """The HTTP server; `request_timeout` is in seconds, port 0 takes a free one. With `require_keys` it does not start
     without keys, which otherwise leave it to its own machine: behind a proxy everybody comes from there.
-    `max_buffered_bytes` bounds the bodies of all requests that are in memory."""
+    `max_buffered_bytes` bounds the bodies of all requests that are in memory. `log_format: auto` is `text` on a
+    terminal and `json` elsewhere."""
 
     host: Text = "127.0.0.1"
     port: Port = 8377
@@ -141,6 +142,7 @@ class Server(Section, frozen=True, kw_only=True):
     max_connections: Count = 1_000
     request_timeout: Seconds = 30.0
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["auto", "json", "text"] = "auto"
     public_url: WebUrl | None = None
     require_keys: bool = False
 

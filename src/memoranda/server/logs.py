@@ -1,41 +1,60 @@
-"""The server's log: one JSON object per line on standard error, without texts, queries or ids of memories."""
+"""The server's log on standard error, without texts, queries or ids of memories: one JSON object a line, or lines for a
+terminal."""
 
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from structlog.typing import Processor
+    from structlog.typing import EventDict, Processor
 
+    from memoranda.config.sections import Server
 
 REFUSED = (401, 403)
 
 
-def configure(level: str) -> None:
-    """Sends every logger of this process, uvicorn's too, through structlog."""
+def configure(server: Server) -> None:
+    """Send every logger of this process, uvicorn's too, through structlog, at the level and in the format of the
+    configuration."""
     import structlog  # imported late: only the server needs it
 
+    terminal = sys.stderr.isatty()
+    text = terminal if server.log_format == "auto" else server.log_format == "text"
     shared: list[Processor] = [
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.TimeStamper(fmt="%H:%M:%S" if text else "iso", utc=not text),
         structlog.stdlib.ExtraAdder(),
         structlog.processors.format_exc_info,
     ]
-    final: list[Processor] = [
-        structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-        structlog.processors.EventRenamer("message"),
-        structlog.processors.JSONRenderer(),
-    ]
+    final: list[Processor] = [structlog.stdlib.ProcessorFormatter.remove_processors_meta]
+    if text:
+        colours = terminal and "NO_COLOR" not in os.environ
+        renderer = structlog.dev.ConsoleRenderer(
+            colors=colours, sort_keys=False, pad_event_to=0, exception_formatter=structlog.dev.plain_traceback
+        )
+        final += [_in_words, renderer]
+    else:
+        final += [structlog.processors.EventRenamer("message"), structlog.processors.JSONRenderer()]
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=final))
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(level.upper())
+    root.setLevel(server.log_level.upper())
     for noisy in ("httpx", "httpcore", "uvicorn.error", "mcp"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
+
+
+def _in_words(logger: Any, name: str, line: EventDict) -> EventDict:
+    """Return the line without its logger and without fields that are None; that of a request begins with the method,
+    the route, the status and the milliseconds."""
+    del line["logger"]
+    if line["event"] == "request":
+        line["event"] = f"{line.pop('method')} {line.pop('route')} {line.pop('status')} {line.pop('ms')} ms"
+    return {key: value for key, value in line.items() if value is not None}
 
 
 def request_line(log: logging.Logger, scope: Any, status: int, seconds: float) -> None:

@@ -43,7 +43,7 @@ def serve(config: Config, started: Callable[[str], None] = lambda url: None) -> 
         StorageError: the database is down, or refuses the connection.
     """
     Guard(config)
-    logs.configure(config.server.log_level)
+    logs.configure(config.server)
     wait_for_database(config)
     with (
         listening(config.server.host, config.server.port) as listener,
@@ -146,7 +146,7 @@ def work(config: Config, started: Callable[[], None] = lambda: None) -> None:
         )
     if not config.jobs.workers:
         raise ConfigError("jobs.workers", "is 0; give a worker 1 or more")
-    logs.configure(config.server.log_level)
+    logs.configure(config.server)
     wait_for_database(config)
     asyncio.run(_work(config, started))
 
