@@ -161,6 +161,23 @@ def test_the_log_is_text_on_a_terminal_and_json_elsewhere(
     assert rest[-1] == "OSError: torn"
 
 
+def test_only_reads_that_succeed_at_once_are_of_level_debug(
+    house: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def levels(method: str, path: str, **options: Any) -> list[str]:
+        caplog.clear()
+        with caplog.at_level(logging.DEBUG, "memoranda.http"):
+            house.request(method, path, **options)
+        return [one.levelname for one in caplog.records if one.getMessage() == "request"]
+
+    assert levels("GET", "/v1/memories") == ["DEBUG"]
+    assert levels("GET", "/v1/memories/none") == ["INFO"]
+    assert levels("POST", "/v1/memories", json={"content": "one"}) == ["INFO"]
+    assert levels("POST", "/v1/memories/search", json={"query": "one"}) == ["INFO"]
+    monkeypatch.setattr(logs, "SLOW_SECONDS", 0.0)
+    assert levels("GET", "/v1/memories") == ["INFO"]
+
+
 def test_a_span_goes_on_with_the_callers_trace(lasting: Any) -> None:
     headers = {"traceparent": f"00-{'ab' * 16}-{'cd' * 8}-01"}
     with request_span("HTTP GET", {}, headers) as span:

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from memoranda.config.sections import Server
 
 REFUSED = (401, 403)
+READS = frozenset(("GET", "HEAD", "OPTIONS"))
+SLOW_SECONDS = 1.0
+"""The time from which on a read is logged at level info."""
 
 
 def configure(server: Server) -> None:
@@ -59,7 +62,8 @@ def _in_words(logger: Any, name: str, line: EventDict) -> EventDict:
 
 def request_line(log: logging.Logger, scope: Any, status: int, seconds: float) -> None:
     """One line for one request: the route's template instead of the path, the tenant, no query string. Whom the server
-    refused is a warning, with the address and the name of the key."""
+    refused is a warning, with the address and the name of the key. A read that succeeds at once is of level debug: some
+    clients poll a file's state dozens of times a second."""
     state = scope["memoranda"]
     fields = {
         "request_id": state.request_id,
@@ -73,5 +77,7 @@ def request_line(log: logging.Logger, scope: Any, status: int, seconds: float) -
     if status in REFUSED:
         client = scope.get("client") or ("",)
         log.warning("request", extra={**fields, "address": client[0]})
+    elif fields["method"] in READS and status < 400 and seconds < SLOW_SECONDS:
+        log.debug("request", extra=fields)
     else:
         log.info("request", extra=fields)
