@@ -88,5 +88,7 @@ class Workers:
         wait = OTHERS_WAIT if self.jobs.db.shared else LONGEST_WAIT
         if due is not None:
             wait = min(wait, max(0.01, (due - now_micros()) / SECOND))
+        # `wait_for` may drop a cancellation that comes with the wake; the lane would go on without end
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self.jobs.waking[lane].wait(), wait)
+            async with asyncio.timeout(wait):
+                await self.jobs.waking[lane].wait()
