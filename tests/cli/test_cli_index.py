@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from memoranda.cli import progress
 
 Write = Callable[[str, "str | bytes"], Path]
 LONG = "\n\n".join(f"Paragraph {n} tells of the number {n} and of nothing else." for n in range(200))
@@ -41,6 +44,33 @@ def held(run: Any, store: str = "documents") -> dict[str, dict[str, Any]]:
 def found(run: Any, query: str, *words: str) -> list[str]:
     passages = run.json("search", query, "--store", "documents", "--mode", "keyword", *words)["data"]
     return sorted(one["text"] for one in passages)
+
+
+def test_progress_is_lines_where_standard_error_is_piped(
+    run: Any, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("docs/a.txt", "The meter is read in June.")
+    assert "indexing" not in run("index", "docs").stderr
+    monkeypatch.setattr(progress, "EVERY_SECONDS", 0.0)
+    write("docs/b.txt", "The meter is read in July.")
+    shown = run("index", "docs").stderr.splitlines()
+    lines = [line for line in shown if line.startswith("indexing: ")]
+    assert re.fullmatch(r"indexing: 2 of 2, 1 chunks, [\d.]+/s, 0 in progress, 0 failed, \d+ s", lines[-1]), (
+        lines
+    )
+    write("docs/c.txt", "The meter is read in August.")
+    assert "indexing" not in run("index", "docs", "--json").stderr
+
+
+def test_lines_of_progress_are_ten_seconds_apart(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = iter([0.0, 9.0, 11.0, 20.0, 21.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    with progress.bar("comparing") as report:
+        for done in range(1, 5):
+            report(1000 * done, None)
+    assert capsys.readouterr().err == "comparing: 2,000, 11 s\ncomparing: 4,000, 21 s\n"
 
 
 def test_a_folder_comes_into_the_store_and_is_found(served: Any, write: Write) -> None:

@@ -21,6 +21,7 @@ from memoranda.app.evals.facts import FactReport
 from memoranda.app.evals.freshness import Freshness
 from memoranda.app.evals.languages import LanguageReport
 from memoranda.app.evals.run import Progress, Run, Written
+from memoranda.cli.progress import Lines
 
 PLAIN_WIDTH = 200
 """The width of output to a file, so that no table is folded."""
@@ -28,9 +29,12 @@ PLAIN_WIDTH = 200
 
 @contextmanager
 def shown_progress() -> Iterator[Progress]:
-    """Yield a bar per step on standard error; nothing if that is no terminal."""
+    """Yield what shows progress on standard error: a bar per step on a terminal, else a line every ten seconds."""
     console = Console(stderr=True)
-    with Bars(console=console, transient=True, disable=not console.is_terminal) as bars:
+    if not console.is_terminal:
+        yield Lines().show
+        return
+    with Bars(console=console, transient=True) as bars:
         tasks: dict[str, TaskID] = {}
 
         def advance(what: str, done: int, total: int) -> None:
