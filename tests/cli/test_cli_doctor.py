@@ -164,6 +164,46 @@ def test_secrets_are_not_told(run: Any, tmp_path: Path) -> None:
     assert "s3cr3t-value" not in run("doctor", "--json").stdout
 
 
+def test_settings_that_are_not_the_default_come_first(run: Any) -> None:
+    shown = run("doctor", "--set", "search.candidates=60").stdout
+    changed, defaults = shown.split("\nsettings that are not the default\n")[1].split("\ndefaults\n")
+    assert changed.split("\n")[:-1] == [
+        '  embedder.url       "hash:64"  (environment MEMORANDA_EMBEDDER__URL)',
+        "  search.candidates  60  (override)",
+    ]
+    assert "  server.port " in defaults
+    assert "search.candidates" not in defaults
+
+
+def test_what_a_killed_process_left_to_do_is_noted(run: Any, tmp_path: Path) -> None:
+    with blocking.open(tmp_path / "memoranda-data", jobs={"workers": 0}) as opened:
+        store = opened.knowledge.stores.create(name="s")
+        ids = [opened.knowledge.files.upload(f"text {n}".encode(), f"{n}.txt").id for n in range(2)]
+        opened.knowledge.stores.attach(store.id, ids)
+    for _ in range(2):  # looking begins nothing
+        code, found, _ = findings(run)
+        assert (code, found["jobs"]["state"]) == (0, "note")
+        assert found["jobs"]["found"] == "2 unfinished: knowledge.index 2"
+    assert found["jobs"]["fix"]
+    served = checks.jobs({"queued": 1, "running": 0})
+    assert served.found == "1 unfinished: queued 1"
+
+
+def test_languages_that_the_model_does_not_cover_are_noted(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMORANDA_EMBEDDER__URL", "local:potion-base-8m")
+    run.json("add", "The cat of the neighbours sleeps in our garden all day.")
+    code, found, _ = findings(run)
+    assert found["model"]["found"].endswith(", covers en")
+    assert "languages" not in found
+    run.json("add", "Die Katze der Nachbarn schläft den ganzen Tag in unserem Garten.")
+    code, found, _ = findings(run)
+    assert (code, found["languages"]["state"]) == (0, "note")
+    assert found["languages"]["found"] == "of the newest 2 texts, potion-base-8m does not cover: de 1"
+    assert "embedder.url" in found["languages"]["fix"]
+
+
 def test_a_changed_model_file_is_found(run: Any, tmp_path: Path) -> None:
     model = copied_model("potion-base-8m", tmp_path / "model")
     assert findings(run, "--set", f"embedder.url=local:{model}")[1]["model files"]["state"] == "ok"

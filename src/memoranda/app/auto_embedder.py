@@ -17,17 +17,23 @@ from memoranda.errors import ConfigError, MemorandaError
 from memoranda.providers.embeddings import open_embedder
 from memoranda.storage.sql.base import Connection
 from memoranda.store.core import Core
-from memoranda.store.covering import DECIDED, ENGLISH, MULTILINGUAL, Decision, decision, note
+from memoranda.store.covering import (
+    DECIDED,
+    ENGLISH,
+    MULTILINGUAL,
+    NEWEST_TEXTS,
+    Decision,
+    decision,
+    note,
+    uncovered,
+)
 from memoranda.store.feature import Feature
 from memoranda.store.job_kinds import Run
 from memoranda.store.jobs import REMODEL_JOB, REMODEL_KEY
-from memoranda.text.analysis import language_in
 
 log = logging.getLogger("memoranda.embedder")
 LEAST_TEXTS, LEAST_SHARE = 20, 0.1
 """Texts of a tenant in languages that the model does not cover, and their share, from which on it is changed."""
-NEWEST = 2_000
-"""Texts of a tenant that are looked at."""
 EVERY_SECONDS = 10.0
 GROWTH = 1.02
 """The growth of a tenant after which its texts are looked at again."""
@@ -100,9 +106,9 @@ class AutoEmbedder:
             return None
         tenant = max(grown, key=lambda each: grown[each])
         self.seen[tenant] = counts[tenant]
-        texts = store.newest_texts(tenant, NEWEST)
+        texts = store.newest_texts(tenant, NEWEST_TEXTS)
         covered = self.core.embedder.languages or frozenset()
-        foreign = sum((code := language_in(text)) != "" and code not in covered for text in texts)
+        foreign = uncovered(texts, covered).total()
         if foreign < LEAST_TEXTS or foreign < LEAST_SHARE * len(texts):
             return None
         return self._decide(_decision())

@@ -9,7 +9,7 @@ import re
 import shutil
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -28,14 +28,15 @@ from memoranda.providers.embeddings import open_embedder
 from memoranda.providers.embeddings.local import MODELS, known_models
 from memoranda.providers.embeddings.manifest import open_folder
 from memoranda.store.core import Core
-from memoranda.store.covering import AUTO, ENGLISH
+from memoranda.store.covering import AUTO, ENGLISH, NEWEST_TEXTS, uncovered
 from memoranda.store.index_checks import sample
 from memoranda.store.store import Store
+from memoranda.text.analysis import LEAST_SHARE
 
 OLDEST_SQLITE = (3, 51, 3)
 """The release that fixed a reset of the write-ahead log which could lose pages."""
 NAMED = 10
-"""Ids of damaged texts or files that are shown."""
+"""Ids of damaged texts or files, and languages, that are shown."""
 LEAST_FREE = 200_000_000
 LOW_FREE = 2_000_000_000
 
@@ -168,11 +169,17 @@ def model(config: Config) -> Iterator[Finding]:
             embedded = asyncio.run(embedder.embed(["Is anybody there?"], "query"))
         finally:
             embedder.close()
-        yield ok("model", f"{embedder.model} answers, {embedded.vectors.shape[1]} dimensions")
+        covers = "" if embedder.languages is None else f", covers {_named(embedder.languages)}"
+        yield ok("model", f"{embedder.model} answers, {embedded.vectors.shape[1]} dimensions{covers}")
     except MemorandaError as exc:
         yield broken(
             "model", str(exc), "search goes by words alone until then; or set embedder.url to another"
         )
+
+
+def _named(languages: Collection[str]) -> str:
+    """Return the codes of a few languages, or how many there are."""
+    return ", ".join(sorted(languages)) if len(languages) <= NAMED else f"{len(languages)} languages"
 
 
 def dimension(config: Config) -> Iterator[Finding]:
@@ -243,6 +250,38 @@ def rows(store: Store) -> Iterator[Finding]:
             yield broken(f"sample{where}", says, "memoranda reindex --rebuild")
     if not tenants:
         yield ok("memories", "none yet")
+    yield jobs(dict(store.db.read(lambda c: c.all("count_waiting_jobs"))))
+
+
+def languages(core: Core) -> Iterator[Finding]:
+    """Note texts of a tenant in languages that the model of searches does not cover; a few may be mistaken."""
+    embedder = core.embedder
+    if embedder.languages is None:
+        return
+    fix = f"searches find them by keywords; set embedder.url to {AUTO}, or to a model that covers them"
+    if core.config.embedder.url == AUTO:
+        fix = f"searches find them by keywords; {AUTO} changes the model once there are more (docs/embedders.md)"
+    for (tenant,) in core.store.db.read(lambda c: c.all("tenants")):
+        texts = core.store.newest_texts(tenant, NEWEST_TEXTS)
+        counted = uncovered(texts, embedder.languages)
+        some = [
+            f"{code} {count}"
+            for code, count in counted.most_common(NAMED)
+            if count > LEAST_SHARE * len(texts)
+        ]
+        if some:
+            where = "" if tenant == "default" else f" of {tenant}"
+            says = f"of the newest {len(texts):,} texts, {embedder.model} does not cover: {', '.join(some)}"
+            yield note(f"languages{where}", says, fix)
+
+
+def jobs(counted: Mapping[str, int]) -> Finding:
+    """Note jobs that wait or run, counted by kind or state."""
+    unfinished = [f"{name} {count}" for name, count in counted.items() if count]
+    if not unfinished:
+        return ok("jobs", "none waiting")
+    says = f"{sum(counted.values())} unfinished: {', '.join(unfinished)}"
+    return note("jobs", says, "they go on while a process has the folder open; memoranda jobs lists them")
 
 
 def hashes(core: Core, everything: bool) -> Iterator[Finding]:

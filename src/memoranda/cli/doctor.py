@@ -9,6 +9,7 @@ from typing import Annotated
 
 import msgspec
 import typer
+from msgspec.structs import replace
 
 from memoranda.app import blocking
 from memoranda.app.bootstrap import folder_of
@@ -21,6 +22,8 @@ from memoranda.config import explain
 from memoranda.config.sections import Config, Setting
 from memoranda.errors import ConfigError, FolderInUse, MemorandaError
 
+DEFAULT = "default"
+"""The origin of a setting that nothing sets."""
 MARKS = {"ok": "ok    ", "note": "note  ", "broken": "BROKEN"}
 
 
@@ -94,10 +97,12 @@ def configuration(config: Config) -> Finding:
 def check_rows(config: Config, verify: bool) -> Iterator[Finding]:
     """Check the rows: in the folder opened here, or through the server that has it open."""
     try:
-        with blocking.open(config=config) as product:
+        idle = replace(config, jobs=replace(config.jobs, workers=0))  # what waits is counted, not begun
+        with blocking.open(config=idle) as product:
             if folder_of(config) is not None:
                 yield ok("lock", "free")
             yield from checks.rows(product.inner.core.store)
+            yield from checks.languages(product.inner.core)
             yield from checks.hashes(product.inner.core, verify)
     except FolderInUse as busy:
         if busy.url is None:
@@ -105,7 +110,10 @@ def check_rows(config: Config, verify: bool) -> Iterator[Finding]:
             return
         yield ok("lock", f"served at {busy.url}")
         with connect(busy.url, config) as client:
-            yield from checks.counts("default", client.stats())
+            stats = client.stats()
+            yield from checks.counts("default", stats)
+            waiting = {state: stats["jobs"].get(state, 0) for state in ("queued", "running")}
+            yield checks.jobs(waiting)
         if verify:
             yield note("hashes", "not compared", "stop the server to compare every text and file")
     except ConfigError as exc:
@@ -124,14 +132,22 @@ def print_findings(findings: list[Finding], settings: list[Setting]) -> None:
         typer.echo(f"{MARKS[finding.state]}  {finding.name:<{width}}  {finding.found}")
         if finding.fix and finding.state == "note":
             typer.echo(f"        {'':<{width}}  {finding.fix}")
-    if settings:
-        typer.echo("\nconfiguration in force")
-        wide = max(len(setting.key) for setting in settings)
-        for setting in settings:
-            remark = f"  [{setting.note}]" if setting.note else ""
-            value = msgspec.json.encode(setting.value).decode()
-            typer.echo(f"  {setting.key:<{wide}}  {value}  ({setting.origin}){remark}")
+    changed = [setting for setting in settings if setting.origin != DEFAULT]
+    print_settings("settings that are not the default", changed)
+    print_settings("defaults", [setting for setting in settings if setting.origin == DEFAULT])
     wrong = [finding for finding in findings if finding.state == "broken"]
     typer.echo("\nOK" if not wrong else f"\n{len(wrong)} broken:")
     for finding in wrong:
         typer.echo(f"  {finding.name}: {finding.found}\n    fix: {finding.fix}")
+
+
+def print_settings(heading: str, settings: list[Setting]) -> None:
+    """Print settings with the origin of each value, if there are any."""
+    if not settings:
+        return
+    typer.echo(f"\n{heading}")
+    wide = max(len(setting.key) for setting in settings)
+    for setting in settings:
+        origin = "" if setting.origin == DEFAULT else f"  ({setting.origin})"
+        remark = f"  [{setting.note}]" if setting.note else ""
+        typer.echo(f"  {setting.key:<{wide}}  {msgspec.json.encode(setting.value).decode()}{origin}{remark}")

@@ -19,6 +19,9 @@ WHERE tenant_id = ? ORDER BY seq DESC LIMIT ?
 -- name: count_jobs
 SELECT state, count(*) FROM jobs GROUP BY state
 
+-- name: count_waiting_jobs
+SELECT kind, count(*) FROM jobs WHERE state IN ('queued', 'running') GROUP BY kind ORDER BY kind
+
 -- name: count_lane
 SELECT count(*) FROM jobs WHERE lane = ? AND state IN ('queued', 'running')
 
