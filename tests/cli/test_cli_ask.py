@@ -45,6 +45,22 @@ def test_without_a_model_the_answer_is_quoted(run: Any) -> None:
     assert run("ask", "Where is the spare key?", "--no-memory").stdout.startswith("I have nothing to quote")
 
 
+def test_without_options_every_memory_answers(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORANDA_RESPONSES__MEMORY_MIN_SCORE", "0")
+    run.json("add", "Tim lives in Hamburg.", "--user", "tim")
+    run.json("sessions", "add", "talk", "Tim lives in Altona.", "--user", "tim")
+    shown = run("ask", "Where does Tim live?")
+    assert shown.exit_code == 0, shown.stderr
+    assert "Hamburg" in shown.stdout
+    used = {one["memory"]["content"] for one in run.json("ask", "Where does Tim live?")["memories"]}
+    assert used == {"Tim lives in Hamburg.", "Tim lives in Altona."}
+    assert "Hamburg" in run("ask", "Where does Tim live?", "--user", "tim").stdout
+    narrowed = ("--user", "bob"), ("--channel", "team"), ("--session", "other"), ("--scope", "global")
+    for narrower in narrowed:
+        answer = run("ask", "Where does Tim live?", *narrower).stdout
+        assert "Hamburg" not in answer, narrower
+
+
 def test_a_quote_of_a_message_names_its_speaker_and_day(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMORANDA_RESPONSES__MEMORY_MIN_SCORE", "0")
     where = ("--speaker", "Priya", "--user", "priya", "--occurred-at", "2026-10-13T09:00:00Z")

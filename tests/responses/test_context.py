@@ -307,7 +307,7 @@ def test_a_conversation_is_a_place_of_its_own(desk: Any) -> None:
     desk.run(memories.add("The code word of this talk is heron", session_id=first.id))
     desk.create("What is the code word of this talk?", previous_response_id=first.id)
     assert "heron" in desk.told()[-2]["content"]
-    desk.create("What is the code word of this talk?")
+    desk.create("What is the code word of this talk?", by=desk.by("ada"))
     assert "heron" not in str(desk.told())
     desk.create("What is the code word of this talk?", memory=MemoryUse(session_id=first.id))
     assert "heron" in desk.told()[-2]["content"]

@@ -220,3 +220,14 @@ def test_only_lists_before_the_last_message_of_the_user_count() -> None:
     assert listed_before(items) == {"a": False}
     assert listed_before(items[:2]) == {}
     assert listed_before([]) == {}
+
+
+def test_without_a_user_what_everything_has_is_listed_and_deleted_after_a_yes(desk: Any) -> None:
+    dog, cat = kept(desk, "Ada has a dog called Rex", user_id="ada"), kept(desk, "Ada wants a garden")
+    desk.script(call(query="Ada's dog"), {"text": "Shall I delete it?"})
+    first = desk.create("Please forget Ada's dog", tools=TOOLS)
+    assert f"- {dog} (note" in outputs(first)[0]
+    assert there(desk, dog)
+    desk.script(call(ids=[dog, cat], confirmed=True), {"text": "Done."})
+    desk.create("Yes, delete the dog Rex", tools=TOOLS, previous_response_id=first.id)
+    assert (there(desk, dog), there(desk, cat)) == (False, True)

@@ -354,7 +354,8 @@ def test_items_by_reference(desk: Any) -> None:
     reference = {"type": "item_reference", "id": first.output[0]["id"]}
     desk.create([reference, {"role": "user", "content": "two"}])
     assert said(desk) == ["assistant: you said one", "user: two"]
-    desk.create([reference, {"role": "user", "content": "two"}], previous_response_id=first.id)
+    again = [reference, {"role": "user", "content": "two"}]
+    desk.create(again, previous_response_id=first.id, memory=False)
     assert said(desk) == ["user: one", "assistant: you said one", "user: two"]
     with pytest.raises(InvalidInput, match=r"input\[0\].id: Item with id 'msg_none' not found"):
         desk.create([{"type": "item_reference", "id": "msg_none"}])
@@ -588,9 +589,11 @@ def test_what_makes_no_sense_is_named_and_nothing_is_stored(
 def test_tokens_are_counted_without_asking_the_model(desk: Any) -> None:
     desk.script(ECHO)
     first = desk.create("one two three")
-    alone = desk.run(desk.responses.input_tokens("four"))
+    alone = desk.run(desk.responses.input_tokens("four", memory=False))
     behind = desk.run(
-        desk.responses.input_tokens("four", previous_response_id=first.id, instructions="be brief")
+        desk.responses.input_tokens(
+            "four", previous_response_id=first.id, instructions="be brief", memory=False
+        )
     )
     assert 0 < alone < behind
     assert len(desk.model.asked) == 1

@@ -19,6 +19,7 @@ from memoranda.knowledge.search import MAX_STORES
 from memoranda.responses.events import Event
 from memoranda.responses.values import Item, MemoryUse, ResponseRequest
 from memoranda.sessions.values import is_person
+from memoranda.store.ids import new_id
 
 if TYPE_CHECKING:
     from memoranda.app.blocking.features import BlockingKnowledge
@@ -44,12 +45,18 @@ def ask(
     ] = None,
     scope: Scope = None,
     scope_id: ScopeId = None,
-    user: Annotated[str | None, typer.Option(metavar="ID", help="Also use what this user said.")] = None,
+    user: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="Use the memories of this user and of nobody [default: all]."),
+    ] = None,
     channel: Annotated[
-        str | None, typer.Option(metavar="ID", help="Also use what was said in this channel.")
+        str | None, typer.Option(metavar="ID", help="Use what was said in this channel.")
     ] = None,
     session: Annotated[
-        str | None, typer.Option(metavar="ID", help="Go on with this session, and keep the answer in it.")
+        str | None,
+        typer.Option(
+            metavar="ID", help="Go on with this session, with its memories, and keep the answer in it."
+        ),
     ] = None,
     agent: Annotated[
         str | None, typer.Option(metavar="ID|NAME", help="The agent profile that answers.")
@@ -85,15 +92,18 @@ def ask(
 
 
 def _places(scope: str | None, user: str | None, channel: str | None, session: str | None) -> dict[str, str]:
-    """Return the user, channel and session that the options name.
+    """Return the user, channel and session that the options name; for `global` alone a new session, which no memory is
+    in.
 
     Raises:
         InvalidInput: one is given twice, or the scope is one of an agent.
     """
     options = {"user": user, "channel": channel, "session": session}
     places = {name: id_ for name, id_ in options.items() if id_ is not None}
-    if scope is None or scope == "global":
+    if scope is None:
         return places
+    if scope == "global":
+        return places or {"session": new_id("session_")}
     name, _, id_ = scope.partition(":")
     if name not in PLACES:
         raise InvalidInput("--scope", "agent is not one here; use user, session or channel, or --agent")

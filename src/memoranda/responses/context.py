@@ -29,7 +29,7 @@ from memoranda.memories.memories import Memories
 from memoranda.providers.chat.base import Message, Source
 from memoranda.responses.history import Past
 from memoranda.responses.messages import turns_of
-from memoranda.responses.tools.base import Turn, acting, places
+from memoranda.responses.tools.base import Turn, acting, searched
 from memoranda.responses.tools.memory import form_of, of_agent, title_of
 from memoranda.responses.values import Item, last_question, text_of
 from memoranda.store.retrieval.evidence import Evidence
@@ -79,13 +79,12 @@ async def remembered(turn: Turn, past: Past, new: Sequence[Item]) -> Remembered:
     use, settings = turn.memory, turn.settings
     if not question or not (settings.memory if use.retrieval is None else use.retrieval):
         return Remembered()
-    conversation = places(turn)
     asked = ContextQuery(
         query=question,
         recent=_said(_before_question(past.items, new)),
         summary=None if past.summary is None else past.summary.summary,
         exclude=[item["id"] for item in (*past.items, *new) if item.get("id")],
-        hierarchy=conversation,
+        **searched(turn),
         filters=of_agent(turn),
         kinds=use.kinds,
         limit=use.max_results or settings.memory_results,

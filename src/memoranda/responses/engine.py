@@ -93,10 +93,7 @@ class Engine:
         self, subject: Subject, request: ResponseRequest, exchange: Exchange | None = None
     ) -> Run:
         """See `Responses.start`."""
-        plan = await self.planning.plan(subject, request)
-        if exchange is not None:
-            plan.exchange = exchange
-            plan.turn = msgspec.structs.replace(plan.turn, listed=None)  # messages have no calls of our tools
+        plan = await self.planning.plan(subject, request, exchange=exchange)
         if request.background:
             return await self.background.queue(subject, request, plan.new)
         run = Run(plan.response, request.include)

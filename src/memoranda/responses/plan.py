@@ -124,8 +124,15 @@ class Planning:
         """The profiles that a subject sees."""
         return Agents(self.core, subject, self._configured)
 
-    async def plan(self, subject: Subject, asked: ResponseRequest, response: Response | None = None) -> Plan:
-        """The plan of a request; `response` is the one that was queued for it, if any.
+    async def plan(
+        self,
+        subject: Subject,
+        asked: ResponseRequest,
+        response: Response | None = None,
+        exchange: Exchange | None = None,
+    ) -> Plan:
+        """The plan of a request; `response` is the one that was queued for it, if any, and `exchange` says how a
+        request is answered that brings its whole conversation.
 
         Raises:
             InvalidInput: a field is wrong.
@@ -160,7 +167,7 @@ class Planning:
         approved([*past.items, *items])
         if response is None:
             response = self._response(effective)
-        turn = self._turn(subject, effective, past, items, response, encoding)
+        turn = self._turn(subject, effective, past, items, response, encoding, exchange)
         acting(turn)
         tools = tools_of(request.tools or [], self.config.responses)
         for tool in tools:
@@ -169,7 +176,7 @@ class Planning:
         self.servers(request)
         if not any(tool.get("type") == MCP for tool in request.tools or []):
             choice(request.tool_choice, offered)
-        return Plan(subject, effective, past, items, tools, turn, encoding, images, response)
+        return Plan(subject, effective, past, items, tools, turn, encoding, images, response, exchange)
 
     def _turn(
         self,
@@ -179,8 +186,13 @@ class Planning:
         items: Sequence[Item],
         response: Response,
         encoding: str,
+        exchange: Exchange | None,
     ) -> Turn:
         memory = checks.memory_of(effective.request)
+        unplaced = memory.session_id is memory.channel_id is None
+        stored = response.store
+        if exchange is not None:
+            unplaced, stored = exchange.unplaced, exchange.observed
         if memory.user_id is None and subject.user_id is None:
             memory = msgspec.structs.replace(memory, user_id=past.user_id)
         return Turn(
@@ -192,10 +204,20 @@ class Planning:
             memory=memory,
             count=partial(tokens.count, encoding=encoding),
             response_id=response.id,
-            listed=listed_before([*past.items, *items]),
+            # the messages of an exchange have no calls of our tools
+            listed=listed_before([*past.items, *items]) if exchange is None else None,
             said=last_question(items, past.items),
             asked=asked_before([*past.items, *items]),
+            everywhere=unplaced
+            and memory.user_id is subject.user_id is None
+            and not (stored and self._shared(subject.tenant_id)),
         )
+
+    def _shared(self, tenant_id: str) -> bool:
+        """Return True if a key of the tenant is not an admin's, or bound to a user: it may read what is stored without
+        a user, but not what belongs to users."""
+        keys = [key for key in self.config.keys if key.tenant == tenant_id]
+        return any(key.role != "admin" or key.user is not None for key in keys)
 
     async def _referenced(self, subject: Subject, items: list[Item], past: Past) -> list[Item]:
         """The items with references replaced by the items they name; searches that are sent back are read from the

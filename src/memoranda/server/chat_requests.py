@@ -88,7 +88,10 @@ def asked(body: wire.ChatBody, subject: Subject, session: str | None, alone: boo
     )
     options = {name: value for name in OPTIONS if (value := getattr(body, name)) is not None}
     observed = body.store is not False and body.memory is not False
-    return ChatRequest(request, Exchange(observed=observed, options=options), places, body)
+    named = body.memory if isinstance(body.memory, MemoryUse) else MemoryUse()
+    unplaced = session is named.session_id is named.channel_id is None
+    exchange = Exchange(observed=observed, unplaced=unplaced, options=options)
+    return ChatRequest(request, exchange, places, body)
 
 
 def _refuse(body: wire.ChatBody) -> None:

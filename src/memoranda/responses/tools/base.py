@@ -15,7 +15,7 @@ from memoranda.contexts.result_text import author_of, class_of
 from memoranda.errors import Forbidden
 from memoranda.providers.chat.base import Source
 from memoranda.responses.values import OUTPUTS, OWN_LABEL, Item, MemoryUse, output_text
-from memoranda.store.access import sees_all
+from memoranda.store.access import default_scopes, sees_all
 from memoranda.store.core import Core
 from memoranda.store.ids import new_id
 from memoranda.store.retrieval.evidence import Evidence
@@ -129,7 +129,8 @@ class Turn(msgspec.Struct, frozen=True):
     """The context of a tool: the subject, the scope (`session_id` is the conversation or the chain), how tokens are
     counted. `reading` is what the response has read so far. `listed` are the memories that the user has seen in a list
     of what would be forgotten, each with whether the user's own words asked for that list; None where earlier calls are
-    not visible. `said` is the last message of the user, `asked` what these lists answered."""
+    not visible. `said` is the last message of the user, `asked` what these lists answered. With `everywhere` a search
+    in memory that names no scope covers all that the key may search, not only the scopes of the conversation."""
 
     core: Core
     subject: Subject
@@ -143,6 +144,7 @@ class Turn(msgspec.Struct, frozen=True):
     listed: Mapping[str, bool] | None = {}
     said: str = ""
     asked: str = ""
+    everywhere: bool = False
 
 
 class Result(msgspec.Struct):
@@ -270,6 +272,16 @@ def places(turn: Turn) -> dict[str, str]:
         "channel": turn.memory.channel_id,
     }
     return {scope: id_ for scope, id_ in ids.items() if id_}
+
+
+def searched(turn: Turn) -> dict[str, Any]:
+    """Return the scopes of a search in memory as fields of a query: all that the key may search with `everywhere`, else
+    those of the conversation."""
+    if turn.everywhere:
+        scopes = default_scopes(turn.subject, turn.core.config.search.default_scope)
+        if scopes == ["all"]:
+            return {"scopes": scopes}
+    return {"hierarchy": places(turn)}
 
 
 T = TypeVar("T")

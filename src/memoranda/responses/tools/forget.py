@@ -24,6 +24,7 @@ from memoranda.responses.tools.base import (
     arguments_of,
     done_call,
     places,
+    searched,
 )
 from memoranda.responses.values import OWN_LABEL, Item, text_of
 from memoranda.store.retrieval.evidence import unrelated
@@ -75,7 +76,8 @@ class ForgetArguments(msgspec.Struct, kw_only=True):
 
 
 class MemoryForget(MemoryTool):
-    """Deletes memories of the user, or of the conversation where no user is known; never those of others."""
+    """Deletes memories of the user, never those of others. Where no user is known it deletes those of the conversation,
+    or, in a response that searches everything, any."""
 
     description = (
         "Forget something that the user asks you to forget. First call it with `query`: it lists what is remembered."
@@ -170,7 +172,7 @@ def is_forget_call(item: Item) -> bool:
 
 async def _about(memories: Memories, query: str, wanted: set[str], turn: Turn) -> list[Memory]:
     """The user's own memories that a query may be about; `wanted` are its terms."""
-    answer = await memories.search(query, limit=2 * MOST, hierarchy=places(turn), threshold=0.0, explain=True)
+    answer = await memories.search(query, limit=2 * MOST, **searched(turn), threshold=0.0, explain=True)
     core = turn.core
     hits = await core.threads.run(partial(relevant_hits, topic=True), core, acting(turn), query, answer)
     return [
@@ -207,11 +209,12 @@ async def _named(memories: Memories, ids: Sequence[str], turn: Turn) -> list[Mem
 
 
 def _own(memory: Memory, turn: Turn) -> bool:
-    """Return True if a memory is the user's, or of this conversation where no user is known."""
+    """Return True if a memory is the user's; where no user is known, if it is of this conversation, or the response
+    searches everything."""
     here = places(turn)
     if "user" in here:
         return memory.user_id == here["user"]
-    return (
+    return "scopes" in searched(turn) or (
         memory.user_id is None and memory.session_id is not None and memory.session_id == here.get("session")
     )
 

@@ -26,6 +26,7 @@ from memoranda.responses.tools.base import (
     arguments_of,
     done_call,
     places,
+    searched,
 )
 from memoranda.responses.values import Item
 from memoranda.store.retrieval.evidence import Evidence
@@ -117,8 +118,7 @@ class MemorySearch(MemoryTool):
             threshold=floor,
             kinds=turn.memory.kinds,
             count_access=True,
-            scopes=None if asked.scope is None else [_scope(asked.scope, turn)],
-            hierarchy=places(turn) if asked.scope is None else None,
+            **(searched(turn) if asked.scope is None else {"scopes": [_scope(asked.scope, turn)]}),
             filters=of_agent(turn),
             explain=True,
         )
