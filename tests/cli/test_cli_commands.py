@@ -136,7 +136,33 @@ def test_scope_flags_choose_where_to_look(run: Any) -> None:
     assert codes("--scope", "global") == {"9999"}
     assert codes("--scopes", "session:s1", "--scopes", "global") == {"1234", "9999"}
     assert codes("--scope", "all") == {"1234", "5678", "9999"}
+    run.json("add", "the code is 7777", "--user", "ada")
+    assert codes("--user", "ada") == codes("--scope", "user", "--scope-id", "ada") == {"7777"}
     assert len(codes("--limit", "1")) == 1
+
+
+def test_user_selects_the_memories_of_a_user_in_every_command(run: Any) -> None:
+    run.json("add", "Ada has a dog", "--kind", "fact", "--user", "ada")
+    run.json("add", "Bob has a cat", "--kind", "fact", "--user", "bob")
+    run.json("add", "The dog and the cat eat at six", "--kind", "fact")
+    for words in (
+        ["search", "dog cat"], ["list"], ["context", "dog cat"], ["facts", "list"], ["facts", "timeline"], ["forget"],
+    ):  # fmt: skip
+        shown = run(*words, "--user", "ada")
+        assert shown.exit_code == 0, (words, shown.stderr)
+        assert shown.stdout == run(*words, "--scope", "user", "--scope-id", "ada").stdout, words
+        assert "Ada has a dog" in shown.stdout, words
+        assert "Bob" not in shown.stdout, words
+        assert "eat at six" not in shown.stdout, words
+    exported = run("export", "--user", "ada").stdout
+    assert "Ada has a dog" in exported
+    assert "Bob" not in exported
+    assert "eat at six" not in exported
+    assert run.json("facets", "--user", "ada")["total"] == 1
+    assert run.json("stats", "--user", "ada") == run.json("stats", "--scope", "user:ada")
+    assert run.json("duplicates", "--user", "ada")["compared"] == 1
+    run.json("forget", "--user", "ada", "--yes")
+    assert {one["content"][:3] for one in run.json("list")["data"]} == {"Bob", "The"}
 
 
 def test_filters_tags_kinds_and_modes(run: Any) -> None:
@@ -328,7 +354,7 @@ def test_another_model_is_made_by_reindex(run: Any) -> None:
         (["--bogus"], 2, "--bogus: there is no such option; memoranda --help"),
         (["--data", "here", "add", "x"], 2, "--data: goes after the command; write memoranda COMMAND --data"),
         (["search", "x", "--limt", "5"], 2, "--limt: there is no such option; did you mean --limit?"),
-        (["search", "x", "--user", "mara"], 2, "--user: there is no such option; write --scope user:ID"),
+        (["search", "x", "--agent", "mara"], 2, "--agent: there is no such option; write --scope agent:ID"),
         (["forget", "--session", "s1"], 2, "--session: there is no such option; write --scope session:ID"),
         (["search", "x", "--limit"], 2, "--limit: needs a value"),
         (["search", "x", "--explain=3"], 2, "--explain: takes no value"),
@@ -367,6 +393,10 @@ def test_another_model_is_made_by_reindex(run: Any) -> None:
         (["search", "x", "--scope-id", "s"], 2, "needs --scope"),
         (["search", "x", "--scope", "global", "--scope-id", "s"], 2, "leave it out"),
         (["search", "x", "--scope", "global", "--scopes", "all"], 2, "does not go with --scope"),
+        (["search", "x", "--user", "ada", "--scopes", "all"], 2, "does not go with --scope or --user"),
+        (["search", "x", "--user", "ada", "--store", "s"], 2, "--user: is for memories"),
+        (["list", "--user", "ada", "--scope", "global"], 2, "--user: is a scope itself"),
+        (["forget", "--user", "ada", "--scope-id", "s"], 2, "--user: is a scope itself"),
         (["index", ".", "--scope", "all"], 2, "'all' is no scope here"),
         (["search", "x", "--limit", "0"], 2, "limit: must be between 1 and"),
         (["search", "x", "--threshold", "2"], 2, "threshold: must be between 0 and 1"),

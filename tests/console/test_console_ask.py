@@ -142,6 +142,24 @@ def test_stop_and_go_on(talk: Seen, stage: Stage) -> None:
     shown.get_by_text("Ask a question").wait_for()
 
 
+def test_a_question_for_a_user_uses_the_memories_of_that_user(talk: Seen, stage: Stage) -> None:
+    for user, place in {"tim": "Hamburg", "bob": "Bergen"}.items():
+        talk.api.post("/v1/memories", json={"content": f"The boat lies in {place}.", "user_id": user})
+    stage.says("There.", "Here.")
+    shown = talk.open("/ask")
+    ask(shown, "Where does the boat lie?")
+    shown.get_by_text("There.").wait_for()
+    assert "Hamburg" in str(stage.asked["messages"])
+    assert "Bergen" in str(stage.asked["messages"])
+    shown.get_by_role("link", name="New conversation").click()
+    shown.get_by_label("User").fill("tim")
+    ask(shown, "Where does the boat lie?")
+    shown.get_by_text("Here.").wait_for()
+    assert "Hamburg" in str(stage.asked["messages"])
+    assert "Bergen" not in str(stage.asked["messages"])
+    assert "user=tim" in shown.url
+
+
 def test_a_failed_answer_says_why_and_can_be_tried_again(talk: Seen, stage: Stage) -> None:
     stage.says({"status": 400, "message": "this model is out of order"}, "Here again.")
     shown = talk.open("/ask?memory=off")

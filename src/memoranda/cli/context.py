@@ -8,7 +8,7 @@ import typer
 
 from memoranda.cli.find_store import find_store
 from memoranda.cli.invocation import Invocation, common_options
-from memoranda.cli.options import AnyScope, Kinds, ScopeId, kinds_of, moment, scope_of, some_text
+from memoranda.cli.options import AnyScope, Kinds, ScopeId, User, kinds_of, moment, scope_of, some_text
 from memoranda.cli.output import emit, plain, say, say_degraded, say_evidence
 
 
@@ -18,6 +18,7 @@ def context(
     question: Annotated[str, typer.Argument(help="What a model is to be asked.", callback=some_text)],
     scope: AnyScope = None,
     scope_id: ScopeId = None,
+    user: User = None,
     store: Annotated[
         list[str] | None,
         typer.Option(metavar="ID|NAME", help="Search this vector store, too; repeat for more."),
@@ -34,7 +35,7 @@ def context(
     ] = None,
 ) -> None:
     """Print the prompt that answers a question: documents, memories, earlier sessions, within a budget."""
-    place = scope_of(scope, scope_id)
+    place = scope_of(scope, scope_id, user)
     prompt = invocation.product.context(
         question,
         scopes=[place] if place else None,

@@ -13,7 +13,7 @@ import typer
 from memoranda.app.bundle_files import Bundled, check_free, write_bundle
 from memoranda.app.history_report import TAKEN
 from memoranda.cli.invocation import Invocation, common_options
-from memoranda.cli.options import Kinds, Places, Scope, ScopeId, kinds_of, scope_of
+from memoranda.cli.options import Kinds, Places, Scope, ScopeId, User, kinds_of, scope_of
 from memoranda.cli.output import plain, say
 from memoranda.cli.progress import bar
 from memoranda.errors import InvalidInput
@@ -46,6 +46,7 @@ def export(
     ] = None,
     scope: Places = None,
     scope_id: ScopeId = None,
+    user: User = None,
     kind: Kinds = None,
     vectors: Annotated[
         bool, typer.Option("--vectors", help="With the vectors, so that an import needs no model.")
@@ -55,7 +56,7 @@ def export(
 
     JSONL is a header, then one memory a line. With --json, a receipt when there is a file.
     """
-    place = scope_of(scope, scope_id, any_id=True)
+    place = scope_of(scope, scope_id, user, any_id=True)
     if output is not None and output.suffix.lower() == ".zip":
         _not_for_archives(scope=place, kind=kind)
         exported = invocation.product.archives.export_to(output, vectors=vectors)

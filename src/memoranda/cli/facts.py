@@ -11,7 +11,7 @@ from memoranda.arguments import SelectionFields
 from memoranda.cli.derived import add_commands
 from memoranda.cli.groups import group
 from memoranda.cli.invocation import Invocation, common_options, selection_options
-from memoranda.cli.options import After, AnyScope, AsOf, Limit, Order, ScopeId, selection_of
+from memoranda.cli.options import After, AnyScope, AsOf, Limit, Order, ScopeId, User, selection_of
 from memoranda.cli.output import beginning, memory_line, plain, rows, say
 from memoranda.facts.history import FactVersion, Undone
 from memoranda.facts.maintenance import Swept
@@ -74,9 +74,11 @@ def extract(
 
 @app.command("consolidate")
 @common_options()
-def consolidate(invocation: Invocation, scope: AnyScope = None, scope_id: ScopeId = None) -> None:
+def consolidate(
+    invocation: Invocation, scope: AnyScope = None, scope_id: ScopeId = None, user: User = None
+) -> None:
     """Make equivalent facts of one scope one fact each."""
-    result = invocation.product.facts.consolidate(**selection_of(scope=scope, scope_id=scope_id))
+    result = invocation.product.facts.consolidate(**selection_of(scope=scope, scope_id=scope_id, user=user))
     lines = [f"{fact.id}  from {', '.join(fact.consolidates)}" for fact in result.merged]
     left = "" if result.reason is None else f": {result.reason}"
     lines.append(f"{len(result.merged)} groups consolidated, {result.left} left{left}")
@@ -89,13 +91,14 @@ def timeline(
     invocation: Invocation,
     scope: AnyScope = None,
     scope_id: ScopeId = None,
+    user: User = None,
     as_of: AsOf = None,
     text: Annotated[str, typer.Option("--text", metavar="WORDS", help="Words that a version contains.")] = "",
     limit: Limit = 20,
     after: After = None,
 ) -> None:
     """List facts with the versions that they superseded, and what held at a moment."""
-    fields = selection_of(scope=scope, scope_id=scope_id, as_of=as_of)
+    fields = selection_of(scope=scope, scope_id=scope_id, user=user, as_of=as_of)
     found = invocation.product.facts.timeline(
         scopes=fields.get("scopes"), at=fields.get("as_of"), text=text, limit=limit, after=after
     )

@@ -32,7 +32,7 @@ def forget(
         fields["text"] = text
     if not ids and not fields:
         raise InvalidInput(
-            "", "name what to forget: ids, --scope, --text, --source, ...; everything is --scope all"
+            "", "name what to forget: ids, --user, --scope, --text, --source, ...; everything is --scope all"
         )
     if ids and fields:
         raise InvalidInput("ID", f"goes alone, without {', '.join(fields)}: forget the one, then the other")

@@ -9,7 +9,7 @@ import typer
 
 from memoranda.app import blocking
 from memoranda.cli.invocation import Invocation, common_options
-from memoranda.cli.options import Places, ScopeId, scope_of
+from memoranda.cli.options import Places, ScopeId, User, scope_of
 from memoranda.cli.output import rows, say
 from memoranda.cli.product import require_folder
 from memoranda.cli.progress import bar
@@ -20,9 +20,9 @@ POLL_SECONDS = 0.1
 
 
 @common_options()
-def stats(invocation: Invocation, scope: Places = None, scope_id: ScopeId = None) -> None:
-    """Count what is remembered: by kind, and whether every index has it. With --scope, one scope by kind."""
-    counts = invocation.memories.stats(scope=scope_of(scope, scope_id, any_id=True))
+def stats(invocation: Invocation, scope: Places = None, scope_id: ScopeId = None, user: User = None) -> None:
+    """Count what is remembered: by kind, and whether every index has it. With --scope or --user, one scope by kind."""
+    counts = invocation.memories.stats(scope=scope_of(scope, scope_id, user, any_id=True))
     invocation.show(counts, "\n".join(rows(counts)))
 
 

@@ -11,7 +11,18 @@ from memoranda.arguments import ChangeFields, SelectionFields
 from memoranda.cli.derived import add_commands
 from memoranda.cli.groups import group
 from memoranda.cli.invocation import Invocation, common_options, selection_options
-from memoranda.cli.options import After, AnyScope, Kinds, Limit, Order, ScopeId, moment, pairs, selection_of
+from memoranda.cli.options import (
+    After,
+    AnyScope,
+    Kinds,
+    Limit,
+    Order,
+    ScopeId,
+    User,
+    moment,
+    pairs,
+    selection_of,
+)
 from memoranda.cli.output import beginning, emit, memory_line, memory_text, say
 from memoranda.cli.progress import bar
 from memoranda.errors import InvalidInput, NotFound
@@ -155,12 +166,13 @@ def duplicates(
     invocation: Invocation,
     scope: AnyScope = None,
     scope_id: ScopeId = None,
+    user: User = None,
     kind: Kinds = None,
     limit: Limit = 100,
 ) -> None:
     """List pairs of memories of one scope that say nearly the same, most alike first. Memories are compared from the
     newest on, until there are enough pairs."""
-    fields = selection_of(scope=scope, scope_id=scope_id, kind=kind)
+    fields = selection_of(scope=scope, scope_id=scope_id, user=user, kind=kind)
     found: list[NearDuplicate] = []
     compared, page = 0, None
     with bar("comparing", quiet=invocation.as_json) as report:

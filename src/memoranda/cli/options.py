@@ -74,6 +74,9 @@ Roles = Annotated[
     ),
 ]
 ScopeId = Annotated[str | None, typer.Option("--scope-id", metavar="ID", help="Which session, channel, ...")]
+User = Annotated[
+    str | None, typer.Option("--user", metavar="ID", help="Only memories of this user, as --scope user:ID.")
+]
 Tags = Annotated[list[str] | None, typer.Option("--tag", help="Only with this tag; repeated, with all.")]
 Filters = Annotated[
     str | None,
@@ -99,6 +102,7 @@ def selection_of(
     *,
     scope: AnyScope = None,
     scope_id: ScopeId = None,
+    user: User = None,
     kind: Kinds = None,
     role: Roles = None,
     tag: Tags = None,
@@ -110,7 +114,7 @@ def selection_of(
     archived: Archived = False,
 ) -> SelectionFields:
     """Return the fields of a selection that the options set."""
-    place = scope_of(scope, scope_id)
+    place = scope_of(scope, scope_id, user)
     fields: SelectionFields = {
         "scopes": None if place is None else [place],
         "kinds": kinds_of(kind),
@@ -129,13 +133,24 @@ def selection_of(
 
 
 def scope_of(
-    scope: str | None, scope_id: str | None, *, everything: bool = True, any_id: bool = False
+    scope: str | None,
+    scope_id: str | None,
+    user: str | None = None,
+    *,
+    everything: bool = True,
+    any_id: bool = False,
 ) -> str | None:
-    """Return `--scope` and `--scope-id` as one scope, `session:ID` or `global`; None if neither is given.
+    """Return `--scope` and `--scope-id`, or `--user`, as one scope, `session:ID` or `global`; None if none is given.
 
     `--scope session:ID` is the short form. Without `everything`, `all` is refused: it cannot be written to. With
     `any_id`, `session` alone means every session.
     """
+    if user is not None:
+        if scope is not None or scope_id is not None:
+            raise typer.BadParameter(
+                "is a scope itself; leave --scope and --scope-id out", param_hint="--user"
+            )
+        scope, scope_id = "user", user
     if scope is None:
         if scope_id is not None:
             raise typer.BadParameter(

@@ -17,6 +17,7 @@ from memoranda.cli.options import (
     ScopeId,
     Since,
     Until,
+    User,
     json_object,
     kinds_of,
     moment,
@@ -34,6 +35,7 @@ def search(
     query: Annotated[str, typer.Argument(help="What to look for, in your own words.")],
     scope: AnyScope = None,
     scope_id: ScopeId = None,
+    user: User = None,
     scopes: Annotated[
         list[str] | None,
         typer.Option(metavar="SCOPE", help="Several scopes, such as --scopes session:s1 --scopes global."),
@@ -64,11 +66,11 @@ def search(
     explain: Annotated[bool, typer.Option("--explain", help="Show every part of each score.")] = False,
 ) -> None:
     """Find the best memories for a text, by meaning and by words."""
-    place = scope_of(scope, scope_id)
+    place = scope_of(scope, scope_id, user)
     if store:
         memories_only = {
-            "--scope": scope, "--scopes": scopes, "--kind": kind, "--role": role, "--tag": tag, "--source": source,
-            "--since": since, "--until": until, "--as-of": as_of, "--archived": archived,
+            "--scope": scope, "--user": user, "--scopes": scopes, "--kind": kind, "--role": role, "--tag": tag,
+            "--source": source, "--since": since, "--until": until, "--as-of": as_of, "--archived": archived,
         }  # fmt: skip
         for flag, given in memories_only.items():
             if given:
@@ -84,7 +86,9 @@ def search(
         search_stores(invocation, store, passage_query)
         return
     if place is not None and scopes:
-        raise typer.BadParameter("does not go with --scope; name all of them here", param_hint="--scopes")
+        raise typer.BadParameter(
+            "does not go with --scope or --user; name all of them here", param_hint="--scopes"
+        )
     fields: SearchFields = {
         "scopes": scopes or ([place] if place else None),
         "threshold": threshold,

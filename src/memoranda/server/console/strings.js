@@ -532,6 +532,8 @@ export const t = {
     again: "Ask again",
     fresh: "New conversation",
     memory: "Memory",
+    user: "User",
+    userHint: "Memories of this user",
     history: "History",
     model: "Model",
     noModel: "No language model: answers are quotations",

@@ -46,7 +46,7 @@ function Talk({ query }) {
   useHotkey("Escape", () => cite !== null && close());
   /** @param {string} question */
   const ask = (question) => talk.ask({
-    question, stores: query.getAll("store"), memory: query.get("memory") !== "off", history: query.get("history") !== "off",
+    question, stores: query.getAll("store"), memory: query.get("memory") !== "off", user: query.get("user")?.trim() ?? "", history: query.get("history") !== "off",
     model: query.get("model") ?? answering[0] ?? QUOTING,
   });
   return html`<div class=${`page split ${cited === null ? "" : "with-detail"}`}>

@@ -1,6 +1,6 @@
 // The field for a question, and what goes with it.
 import { html, useState } from "../../ui/core.js";
-import { Button, Select, Switch, TextArea } from "../../ui/form.js";
+import { Button, Input, Select, Switch, TextArea } from "../../ui/form.js";
 import { StoreChoice } from "../../ui/store_choice.js";
 import { setQuery } from "../../router.js";
 import { t } from "../../strings.js";
@@ -32,6 +32,7 @@ export function Composer({ query, busy, stores = false, models = [], onAsk, onSt
     <div class="composer-options">
       ${stores && html`<${StoreChoice} chosen=${query.getAll("store")} onChange=${/** @param {string[]} ids */ (ids) => setQuery({ store: ids })} />`}
       <span class="spring" />
+      ${stores && html`<${Input} bare label=${t.ask.user} value=${query.get("user") ?? ""} placeholder=${t.ask.userHint} onInput=${/** @param {string} id */ (id) => setQuery({ user: id || null })} />`}
       <${Switch} label=${t.ask.memory} checked=${query.get("memory") !== "off"} onChange=${/** @param {boolean} on */ (on) => setQuery({ memory: on ? null : "off" })} />
       <${Switch} label=${t.ask.history} checked=${query.get("history") !== "off"} onChange=${/** @param {boolean} on */ (on) => setQuery({ history: on ? null : "off" })} />
       ${models.length > 1 && html`<${Select} bare label=${t.ask.model} value=${query.get("model") ?? models[0] ?? ""} options=${models.map((id) => ({ value: id, label: id }))} onChange=${/** @param {string} id */ (id) => setQuery({ model: id })} />`}

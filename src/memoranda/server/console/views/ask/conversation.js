@@ -7,7 +7,7 @@ import { after, asked, ended, isOpen } from "./answer.js";
 /**
  * @typedef {import("./answer.js").Turn} Turn
  * @typedef {import("../../types.js").Answer} Answer
- * @typedef {{ question: string, stores: string[], memory: boolean, history: boolean, model: string }} Question
+ * @typedef {{ question: string, stores: string[], memory: boolean, user: string, history: boolean, model: string }} Question
  */
 
 const INCLUDE = ["file_search_call.results"];
@@ -72,10 +72,11 @@ export function useConversation(id) {
 }
 
 /** @param {Question} question @param {string | null} previous */
-function bodyOf({ question, stores, memory, model }, previous) {
+function bodyOf({ question, stores, memory, user, model }, previous) {
   return {
     model, input: question, stream: true, include: INCLUDE,
     ...(memory ? {} : { memory: false }),
+    ...(memory && user ? { memory: { user_id: user } } : {}),
     ...(previous ? { previous_response_id: previous } : {}),
     ...(stores.length ? { tools: [{ type: "file_search", vector_store_ids: stores }] } : {}),
   };
