@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from pysqlite3 import dbapi2
 
 from memoranda.app import blocking
@@ -256,3 +257,36 @@ def test_verify_compares_every_text(run: Any, tmp_path: Path) -> None:
     result = run("doctor", "--verify")
     assert result.exit_code == 1
     assert "1 of 1 texts are not what was written" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("settings", "state", "says"),
+    [
+        ({}, "ok", "facts.extraction is off by default"),
+        ({"capture_rules": "true"}, "ok", "by rules, which find few (facts.capture_rules)"),
+        ({"extraction": "lazy"}, "note", "no language model is configured: set model.url"),
+    ],
+)
+def test_how_facts_are_extracted_is_said(run: Any, settings: dict[str, str], state: str, says: str) -> None:
+    run.json("add", "one")
+    words = [word for name, value in settings.items() for word in ("--set", f"facts.{name}={value}")]
+    _, found, _ = findings(run, *words)
+    assert found["facts"]["state"] == state
+    assert says in found["facts"]["found"]
+    for command in (["facts"], ["facts", "list"]):
+        assert f"no facts; {found['facts']['found']}" in run(*command, *words).stderr.replace("\n", " ")
+
+
+def test_facts_of_a_language_model_are_said(run: Any) -> None:
+    run.json("add", "one")
+    with serving([]) as (url, _):
+        model = [
+            "--set",
+            f"model.url={url}",
+            "--set",
+            "model.name=scripted",
+            "--set",
+            "facts.extraction=lazy",
+        ]
+        shown = run("facts", "list", *model).stderr
+    assert "extracted by the language model (facts.extraction: lazy)" in shown

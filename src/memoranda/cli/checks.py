@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from memoranda.cli.facts import extracted_by
 from memoranda.config.sections import Config
 from memoranda.document_qa.feature import DIMENSION, check_dimension
 from memoranda.errors import ConfigError, MemorandaError
@@ -216,6 +217,12 @@ def language_model(config: Config) -> Finding:
             name, str(exc), "until then answers are quoted from what is found; or correct model.url"
         )
     return ok(name, f"{chat_model.name} answers")
+
+
+def facts(config: Config) -> Finding:
+    """Report whether facts are extracted from conversations, and by what."""
+    intended, found = extracted_by(config)
+    return ok("facts", found) if intended else note("facts", found)
 
 
 async def _one_word(chat_model: Model) -> None:

@@ -63,6 +63,7 @@ def examine(config: Config, verify: bool) -> Iterator[Finding]:
     yield configuration(config)
     yield from checks.model(config)
     yield checks.language_model(config)
+    yield checks.facts(config)
     try:
         folder = folder_of(config)
     except ConfigError as exc:

@@ -13,11 +13,18 @@ from memoranda.cli.groups import group
 from memoranda.cli.invocation import Invocation, common_options, selection_options
 from memoranda.cli.options import After, AnyScope, AsOf, Limit, Order, ScopeId, User, selection_of
 from memoranda.cli.output import beginning, memory_line, plain, rows, say
+from memoranda.config.sections import Config
 from memoranda.facts.history import FactVersion, Undone
 from memoranda.facts.maintenance import Swept
 from memoranda.facts.operations import OPERATIONS
+from memoranda.providers.chat import QUOTING
 from memoranda.types import Memory
 
+BY_RULES = "they are extracted by rules, which find few"
+OFF = (
+    "they are extracted only where a switch or a request asks for it: facts.extraction is off by default; set it to"
+    " lazy, with a language model (model.url), or set facts.capture_rules for the few that rules find without one"
+)
 Id = Annotated[str, typer.Argument(metavar="ID", help="The fact.")]
 
 app = group()
@@ -51,7 +58,21 @@ def _list(
 ) -> None:
     facts_alone: SelectionFields = {**selection, "kinds": ["fact"]}
     page = invocation.memories.list(limit=limit, after=after, order=order, **facts_alone)
-    invocation.show_page(page, memory_line, "no facts")
+    invocation.show_page(page, memory_line, f"no facts; {extracted_by(invocation.config)[1]}")
+
+
+def extracted_by(config: Config) -> tuple[bool, str]:
+    """Return whether the settings of facts are as they should be, and a sentence: whether facts are extracted from
+    conversations, by what, and the setting that changes it."""
+    settings = config.facts
+    quotes_only = (config.model.url or QUOTING).partition(":")[0] == QUOTING
+    if settings.extraction != "off" and quotes_only:
+        return False, f"{BY_RULES}, as no language model is configured: set model.url and model.name"
+    if settings.extraction != "off":
+        return True, f"they are extracted by the language model (facts.extraction: {settings.extraction})"
+    if settings.capture_rules:
+        return True, f"{BY_RULES} (facts.capture_rules); with facts.extraction a language model extracts them"
+    return True, OFF
 
 
 @app.command("extract")
