@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +101,9 @@ def test_a_move_that_was_killed_goes_on(tmp_path: Path) -> None:
 
 def test_without_the_package_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as missing:
-        missing.setattr(manifest, "find_spec", lambda name: None)
+        missing.setattr(
+            manifest, "find_spec", lambda name: None if name.endswith("multilingual") else find_spec(name)
+        )
         with opened(tmp_path) as rc:
             rc.memories.add_many(GERMAN[:20])
             until(lambda: rc.memories.stats()["embedder_note"], "the sentence")

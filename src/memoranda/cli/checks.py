@@ -31,6 +31,7 @@ from memoranda.providers.embeddings.manifest import open_folder
 from memoranda.store.core import Core
 from memoranda.store.covering import AUTO, ENGLISH, NEWEST_TEXTS, uncovered
 from memoranda.store.index_checks import sample
+from memoranda.store.job_kinds import LANES
 from memoranda.store.store import Store
 from memoranda.text.analysis import LEAST_SHARE
 
@@ -257,7 +258,7 @@ def rows(store: Store) -> Iterator[Finding]:
             yield broken(f"sample{where}", says, "memoranda reindex --rebuild")
     if not tenants:
         yield ok("memories", "none yet")
-    yield jobs(dict(store.db.read(lambda c: c.all("count_waiting_jobs"))))
+    yield jobs(dict(store.db.read(lambda c: c.all("count_waiting_jobs", LANES))))
 
 
 def languages(core: Core) -> Iterator[Finding]:

@@ -15,7 +15,7 @@ from memoranda.errors import Conflict, InvalidInput, MemorandaError
 from memoranda.storage.sql.base import Connection
 from memoranda.types import Job
 
-DEFAULT_LANE, FILES_LANE, AGENT_LANE, MEMORY_LANE = 0, 1, 2, 3
+DEFAULT_LANE, FILES_LANE, AGENT_LANE, MEMORY_LANE = LANES = 0, 1, 2, 3
 """Jobs wait only for jobs of the same lane: a thousand files never delay maintenance, which is in the default lane."""
 
 

@@ -20,7 +20,8 @@ WHERE tenant_id = ? ORDER BY seq DESC LIMIT ?
 SELECT state, count(*) FROM jobs GROUP BY state
 
 -- name: count_waiting_jobs
-SELECT kind, count(*) FROM jobs WHERE state IN ('queued', 'running') GROUP BY kind ORDER BY kind
+SELECT kind, count(*) FROM jobs WHERE lane IN (?, ?, ?, ?) AND state IN ('queued', 'running')
+GROUP BY kind ORDER BY kind
 
 -- name: count_lane
 SELECT count(*) FROM jobs WHERE lane = ? AND state IN ('queued', 'running')
