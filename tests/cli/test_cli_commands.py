@@ -14,6 +14,7 @@ import pytest
 
 import memoranda
 from memoranda.app.maintenance import Maintenance
+from memoranda.cli.new_folder import remove_unused
 from memoranda.cli.serve import welcome
 from memoranda.client import Client
 from memoranda.config import load
@@ -573,6 +574,54 @@ def test_a_command_on_existing_rows_creates_no_folder(run: Any, words: list[str]
         " memoranda add, index, import or serve\n"
     )
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["add", ""],
+        ["add", "x", "--tag", ""],
+        ["add", "x", "--kind", "fact", "--replaces", "nope"],
+        ["add", "x", "--set", "embedder.url=local:nothing"],
+        ["sessions", "add", "", "text"],
+        ["memory-stores", "create", ""],
+        ["index", "text.txt", "--scope", "global", "--chunk-size", "0"],
+        ["import", "bad.jsonl"],
+        ["quotas", "--quota", "max_stores=-1"],
+        ["usage", "--limit", "nothing=1"],
+    ],
+    ids=" ".join,
+)
+def test_a_refused_command_leaves_no_folder(run: Any, tmp_path: Path, words: list[str]) -> None:
+    (tmp_path / "text.txt").write_text("a text")
+    (tmp_path / "bad.jsonl").write_text('{"content": ""}\n')
+    before = sorted(tmp_path.iterdir())
+    result = run(*words, "--data", "new/data")
+    assert result.exit_code in (1, 2)
+    assert result.stderr.startswith("memoranda: ")
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_folder_with_anything_in_it_stays_when_a_command_is_refused(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "half.jsonl").write_text('{"content": "kept"}\n{"content": ""}\n')
+    assert run("import", "half.jsonl", "--data", "half").exit_code == 2
+    (kept,) = run.json("list", "--data", "half")["data"]
+    assert kept["content"] == "kept"
+    (tmp_path / "mine" / "notes").mkdir(parents=True)
+    assert run("add", "", "--data", "mine").exit_code == 2
+    assert (tmp_path / "mine" / "notes").is_dir()
+
+
+def test_a_new_folder_in_use_or_with_files_of_others_is_not_removed(tmp_path: Path) -> None:
+    with memoranda.open(tmp_path / "data", embedder={"url": "hash:64"}):
+        remove_unused([tmp_path / "data"])
+        assert (tmp_path / "data").is_dir()
+    (tmp_path / "data" / "mine.txt").write_text("mine")
+    remove_unused([tmp_path / "data"])
+    assert (tmp_path / "data" / "mine.txt").read_text() == "mine"
+    (tmp_path / "data" / "mine.txt").unlink()
+    remove_unused([tmp_path / "data", tmp_path])
+    assert not tmp_path.exists()
 
 
 def test_a_command_on_existing_rows_needs_a_database_only_where_one_is_kept(run: Any, tmp_path: Path) -> None:

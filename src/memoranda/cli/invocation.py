@@ -7,11 +7,13 @@ import inspect
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
 from functools import cached_property, wraps
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Protocol, Self, TypeVar
 
 import typer
 
+from memoranda.cli.new_folder import missing_folders, remove_unused
 from memoranda.cli.options import ConfigFile, Data, Json, Settings, selection_of
 from memoranda.cli.output import emit, say
 from memoranda.cli.product import (
@@ -20,7 +22,9 @@ from memoranda.cli.product import (
     open_product,
     require_folder,
 )
+from memoranda.cli.usage_errors import UsageError
 from memoranda.config.sections import Config
+from memoranda.errors import MemorandaError
 
 Row = TypeVar("Row", covariant=True)
 PAGE = 100
@@ -57,7 +61,7 @@ class Invocation:
     """One call of a command: the values of the common options.
 
     The configuration is loaded and the product is opened when a command first uses them. The product is closed when the
-    command ends.
+    command ends. A data folder that it created is removed if an error ends the command before anything is written.
     """
 
     def __init__(
@@ -72,6 +76,8 @@ class Invocation:
         self.creates_folder = False
         """True if the command creates a data folder that does not exist; the others refuse one."""
         self._resources = ExitStack()
+        self._new_folders: list[Path] = []
+        """The data folder and those above it, if the command creates them."""
 
     def __enter__(self) -> Self:
         return self
@@ -80,6 +86,8 @@ class Invocation:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._resources.__exit__(kind, error, trace)
+        if isinstance(error, (MemorandaError, UsageError)):
+            remove_unused(self._new_folders)
 
     @cached_property
     def config(self) -> Config:
@@ -100,6 +108,8 @@ class Invocation:
         """
         if not self.creates_folder:
             require_folder(self.config)
+        else:
+            self._new_folders = missing_folders(self.config)
         return self._resources.enter_context(open_product(self.config))
 
     @property
