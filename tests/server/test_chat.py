@@ -106,3 +106,86 @@ def test_a_model_that_the_server_refuses_and_does_not_list_is_not_found(
             status, error = refused(model)
             assert (status, error["code"]) == (400, "model_refused")
         assert len(received) == 4
+
+
+FORGET = {
+    "offered": "memory_forget",
+    "calls": [{"name": "memory_forget", "arguments": {"query": "live Berlin"}}],
+}
+PLEASE = "Please forget that I live in Berlin"
+
+
+def kept(house: Any, key: str | None = None) -> set[str]:
+    """What is left of the memories about places."""
+    body = {"query": "live", "threshold": 0}
+    found = house.request("POST", "/v1/memories/search", key=key, json=body).json()["results"]
+    return {one["memory"]["content"] for one in found if one["memory"]["kind"] == "note"}
+
+
+@pytest.mark.parametrize("user", [{}, {"user": "ada"}])
+def test_a_request_to_forget_is_told_what_deletes(opened: Callable[..., Any], user: dict[str, str]) -> None:
+    with chat_server.serving([FORGET, Turn(text="I cannot, but this deletes it.")]) as (url, received):
+        house = opened(model={"url": url, "name": "m"}, responses={"memory_min_score": 0.0})
+        id_ = house.add("I live in Berlin", user_id="ada")
+        ask(house, PLEASE, **user)
+    output = received[-1].messages[-1]["content"]
+    assert f"- {id_} (note" in output
+    assert "DELETE /v1/memories/{id}" in output
+    assert "memoranda forget ID --yes" in output
+    assert kept(house) == {"I live in Berlin"}
+
+
+def test_a_request_to_forget_deletes_at_once_by_setting(opened: Callable[..., Any]) -> None:
+    bound = [{"name": name, "role": "member", "user": name, "key": name} for name in ("ada", "bob")]
+    keys = [*bound, {"name": "root", "role": "admin", "key": "root"}]
+    with chat_server.serving([FORGET, Turn(text="Done.")]) as (url, _):
+        settings = {"memory_min_score": 0.0, "memory_forget": "immediately"}
+        house = opened(keys=keys, model={"url": url, "name": "m"}, responses=settings)
+        for user in ("ada", "bob"):
+            body = {"content": f"I live in Berlin, says {user}", "user_id": user}
+            assert house.request("POST", "/v1/memories", key=user, json=body).status_code == 200
+        answer = ask(house, PLEASE, "ada")
+    assert answer["choices"][0]["message"]["content"] == "Done."
+    assert answer["choices"][0]["finish_reason"] == "stop"
+    assert kept(house, "root") == {"I live in Berlin, says bob"}
+
+
+def test_forgetting_is_offered_where_the_model_chooses_its_tools(opened: Callable[..., Any]) -> None:
+    function = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
+    with chat_server.serving([Turn(text="Good day.", repeat=True)]) as (url, received):
+        house = opened(model={"url": url, "name": "m"})
+        agent = house.request("POST", "/v1/agents", json={"name": "guide"}).json()["id"]
+        for fields, offered in (
+            ({}, ["memory_forget"]),
+            ({"tools": [function]}, ["weather", "memory_forget"]),
+            ({"tools": [{"type": "memory_forget"}]}, ["memory_forget"]),
+            ({"memory": {"user_id": "ada"}, "tool_choice": "auto"}, ["memory_forget"]),
+            ({"tools": [function], "tool_choice": "required"}, ["weather"]),
+            ({"tools": [function], "tool_choice": "none"}, ["weather"]),
+            ({"memory": False}, []),
+            ({"memory": {"retrieval": False}}, []),
+            ({"response_format": {"type": "json_object"}}, []),
+            ({"agent": agent}, []),
+        ):
+            ask(house, "Hello.", **fields)
+            assert received[-1].tools == offered, fields
+
+
+def test_a_model_that_takes_no_tools_is_asked_without(opened: Callable[..., Any]) -> None:
+    refuses = Turn(offered="memory_forget", status=400, message="small does not support tools", repeat=True)
+    with chat_server.serving([refuses, Turn(text="Good day.", repeat=True)]) as (url, received):
+        house = opened(model={"url": url, "name": "small", "fallback": False})
+        for _ in range(2):
+            assert ask(house, "Hello.")["choices"][0]["message"]["content"] == "Good day."
+        assert [one.tools for one in received] == [["memory_forget"], [], []]
+
+
+def test_a_request_that_is_refused_without_tools_stays_refused(opened: Callable[..., Any]) -> None:
+    refusals = [Turn(status=422, message="temperature is out of range") for _ in range(2)]
+    script = [*refusals, Turn(text="Good day.", repeat=True)]
+    with chat_server.serving(script) as (url, received):
+        house = opened(model={"url": url, "name": "m", "fallback": False})
+        body = {"messages": [{"role": "user", "content": "Hello."}]}
+        assert house.request("POST", "/v1/chat/completions", json=body).status_code == 400
+        assert ask(house, "Hello.")["choices"][0]["message"]["content"] == "Good day."
+        assert [one.tools for one in received] == [["memory_forget"], [], ["memory_forget"]]

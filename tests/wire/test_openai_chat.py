@@ -219,8 +219,8 @@ def test_a_user_is_remembered_in_every_conversation_and_no_other(local: Stage) -
         other = ask(local, "Where is the spare key?", **fields)
         assert "blue pot" not in told(local)
         assert "blue pot" not in str(other.extensions)
-    ask(local, "Where is the spare key?")  # names nobody: all that the caller may see, who has no key here
-    assert "blue pot" in told(local)
+    ask(local, "Where is the spare key?")
+    assert "blue pot" in told(local), "a request that names nobody uses everything"
     off = {"retrieval": False}
     ask(local, "The meter is in the cellar.", user="kim", memory=off)
     assert told(local) == ""

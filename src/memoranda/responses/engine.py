@@ -186,6 +186,7 @@ class Engine:
                 sources=[*past_sources([*past.items, *new]), *context.sources],
                 max_tool_calls=request.max_tool_calls or self.planning.config.responses.max_tool_calls,
                 search_first=self.planning.config.responses.search_first,
+                unasked=plan.unasked,
             )
             models = [
                 self.core.costs.paid(model, plan.subject.tenant_id, "responses") for model in self._models
@@ -197,6 +198,8 @@ class Engine:
                 for id_, call, tool in servers.approved([*past.items, *plan.input]):
                     await loop.run_calls([(call, tool)], id_)
                 await loop.run()
+                if loop.without_tools:
+                    self.planning.without_tools.add(plan.response.model)
             finally:
                 _note_end(response, loop)
                 response.extensions["timings"] = {

@@ -12,7 +12,14 @@ from typing import Any
 
 import msgspec
 
-from memoranda.errors import MemorandaError, ModelBroken, ModelError, ModelRefused, SpendingLimit
+from memoranda.errors import (
+    MemorandaError,
+    ModelBroken,
+    ModelError,
+    ModelRefused,
+    SpendingLimit,
+    UnknownModel,
+)
 from memoranda.providers.chat.base import Ask, Message, Model, Source, TokenUsage
 from memoranda.responses.events import EventEmitter
 from memoranda.responses.messages import Images, to_messages, turns_of
@@ -33,6 +40,8 @@ from memoranda.store.retrieval.evidence import Evidence
 from memoranda.tracing import span
 
 log = logging.getLogger("memoranda.responses")
+REFUSES_TOOLS = (400, 404, 422, 501)
+"""Statuses with which servers refuse tools that their model does not take."""
 CHAT = {"gen_ai.operation.name": "chat"}
 
 
@@ -40,7 +49,8 @@ class Brief(msgspec.Struct):
     """The input of one response. `ask` is the call of the model without messages, tools and sources. `items` are the
     conversation so far with the new input; `around` adds the messages before and between them. `sources` can be cited
     from the beginning. `only` are the offered names (None: all). With `search_first`, files are searched for the
-    question before the model is asked."""
+    question before the model is asked. `unasked` is a tool that the request does not declare: a model that refuses the
+    request with this tool alone is asked again without tools, and `without_tools` of the loop says so."""
 
     ask: Ask
     around: Callable[[Sequence[Message]], list[Message]]
@@ -53,6 +63,7 @@ class Brief(msgspec.Struct):
     sources: list[Source] = msgspec.field(default_factory=list)
     max_tool_calls: int = 32
     search_first: bool = False
+    unasked: Tool | None = None
 
 
 class Loop:
@@ -66,6 +77,7 @@ class Loop:
         self.degraded: set[str] = set()
         self.evidence: Evidence | None = None
         self.answered_by = ""
+        self.without_tools = False
         self.seconds = {"model": 0.0, "tools": 0.0}
         self._models = list(models)
         self._sources = list(brief.sources)
@@ -156,6 +168,8 @@ class Loop:
             except (ModelError, SpendingLimit) as exc:
                 if listening.began:
                     listening.cut()
+                if not listening.began and self._takes_no_tools(exc, ask):
+                    continue
                 if listening.began or not self._falls_back(exc):
                     raise
                 log.warning("the language model does not answer, what was found does: %s", exc)
@@ -164,6 +178,18 @@ class Loop:
             self.answered_by = QUOTING if model.quotes_only else (listening.model or model.name)
             self._asked += 1
             return turn
+
+    def _takes_no_tools(self, exc: ModelError | SpendingLimit, ask: Ask) -> bool:
+        """Return True if a model is asked again because it may have refused the tool that the request does not
+        declare."""
+        refused = (
+            isinstance(exc, ModelRefused)
+            and not isinstance(exc, UnknownModel)
+            and exc.status in REFUSES_TOOLS
+        )
+        alone = len(ask.tools) == 1 and [*self.brief.offers.here.values()] == [self.brief.unasked]
+        self.without_tools = refused and alone
+        return self.without_tools
 
     def _falls_back(self, exc: ModelError | SpendingLimit) -> bool:
         """Return True if another model takes over: it needs sources to quote, and no response format."""
@@ -179,6 +205,7 @@ class Loop:
     def _ask_of(self) -> Ask:
         brief = self.brief
         offered = brief.offers.shapes(brief.only, here=self._left > 0 and not self._said_to_stop)
+        offered = [] if self.without_tools else offered
         messages = brief.around(self._messages())
         limit = brief.ask.max_tokens
         return msgspec.structs.replace(

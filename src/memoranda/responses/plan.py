@@ -27,7 +27,7 @@ from memoranda.responses.profiles import Agents
 from memoranda.responses.records import NewResponse, encoded
 from memoranda.responses.tools.base import Tool, Turn, acting
 from memoranda.responses.tools.files import FileSearch
-from memoranda.responses.tools.forget import MemoryForget, asked_before, listed_before
+from memoranda.responses.tools.forget import FORGET, MemoryForget, asked_before, listed_before
 from memoranda.responses.tools.mcp import MCP, Servers, approved
 from memoranda.responses.tools.memory import MemorySearch, MemoryWrite
 from memoranda.responses.values import Exchange, Item, Response, ResponseRequest, last_question
@@ -78,7 +78,8 @@ LONG = 100_000
 
 
 class Plan(msgspec.Struct):
-    """A planned request: its fields, its history, its new input, its tools."""
+    """A planned request: its fields, its history, its new input, its tools; `unasked` is the one of them that the
+    request does not declare."""
 
     subject: Subject
     effective: Effective
@@ -90,6 +91,7 @@ class Plan(msgspec.Struct):
     images: dict[str, str]
     response: Response
     exchange: Exchange | None = None
+    unasked: Tool | None = None
 
     @property
     def request(self) -> ResponseRequest:
@@ -118,6 +120,8 @@ class Planning:
         self.model = model
         self.history = history
         self._configured = configured
+        self.without_tools: set[str] = set()
+        """Names of models that refused requests because these offered tools."""
         self._ready: set[str] = set()
 
     def agents(self, subject: Subject) -> Agents:
@@ -170,13 +174,18 @@ class Planning:
         turn = self._turn(subject, effective, past, items, response, encoding, exchange)
         acting(turn)
         tools = tools_of(request.tools or [], self.config.responses)
+        unasked = self._unasked(turn, exchange, response.model)
+        if unasked is not None:
+            tools.append(unasked)
         for tool in tools:
             await tool.check(turn)
         offered = offers(request.tools or [], tools)
         self.servers(request)
         if not any(tool.get("type") == MCP for tool in request.tools or []):
             choice(request.tool_choice, offered)
-        return Plan(subject, effective, past, items, tools, turn, encoding, images, response, exchange)
+        return Plan(
+            subject, effective, past, items, tools, turn, encoding, images, response, exchange, unasked
+        )
 
     def _turn(
         self,
@@ -212,6 +221,13 @@ class Planning:
             and memory.user_id is subject.user_id is None
             and not (stored and self._shared(subject.tenant_id)),
         )
+
+    def _unasked(self, turn: Turn, exchange: Exchange | None, model: str) -> Tool | None:
+        """Return the tool that forgets, where an exchange offers it, memory is on and the model may take tools."""
+        retrieval = turn.memory.retrieval
+        on = self.config.responses.memory if retrieval is None else retrieval
+        takes_tools = not self.model.quotes_only and model not in self.without_tools
+        return MemoryForget(FORGET) if exchange and exchange.forgets and on and takes_tools else None
 
     def _shared(self, tenant_id: str) -> bool:
         """Return True if a key of the tenant is not an admin's, or bound to a user: it may read what is stored without

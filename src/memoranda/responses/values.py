@@ -186,11 +186,13 @@ class RequestFields(TypedDict, total=False):
 class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     """How a request is answered that brings its whole conversation and is not stored as a response. With `observed`,
     what is new in it and the answer go into the message log, each message once a day however often it is sent.
-    `unplaced` says that it names no session or channel, and those of its memory options were chosen for it. `options`
-    go to the model's server as they are."""
+    `unplaced` says that it names no session or channel, and those of its memory options were chosen for it. With
+    `forgets` the model is offered `memory_forget` beside the tools of the request. `options` go to the model's server
+    as they are."""
 
     observed: bool = True
     unplaced: bool = False
+    forgets: bool = False
     options: dict[str, Any] = {}
 
 

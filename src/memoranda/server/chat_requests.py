@@ -10,6 +10,7 @@ import msgspec
 
 from memoranda.errors import InvalidInput
 from memoranda.responses.history import ContextTooLong
+from memoranda.responses.tools.forget import FORGET
 from memoranda.responses.values import Exchange, Item, MemoryUse, ResponseRequest
 from memoranda.server import wire_chat as wire
 from memoranda.text.hashing import digest
@@ -90,8 +91,16 @@ def asked(body: wire.ChatBody, subject: Subject, session: str | None, alone: boo
     observed = body.store is not False and body.memory is not False
     named = body.memory if isinstance(body.memory, MemoryUse) else MemoryUse()
     unplaced = session is named.session_id is named.channel_id is None
-    exchange = Exchange(observed=observed, unplaced=unplaced, options=options)
+    exchange = Exchange(observed=observed, unplaced=unplaced, forgets=_forgets(body), options=options)
     return ChatRequest(request, exchange, places, body)
+
+
+def _forgets(body: wire.ChatBody) -> bool:
+    """Return True if the model is offered `memory_forget`, which the request does not declare: where it may choose its
+    tools itself, in free text, and no agent says which it has."""
+    declared = any(str(tool.get("type")).endswith(FORGET) for tool in body.tools or ())
+    free = body.tool_choice in (None, "auto") and body.response_format is None
+    return free and not declared and not (body.agent or body.agent_id)
 
 
 def _refuse(body: wire.ChatBody) -> None:

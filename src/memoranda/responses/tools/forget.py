@@ -31,6 +31,8 @@ from memoranda.store.retrieval.evidence import unrelated
 from memoranda.text.terms import query_terms, terms
 from memoranda.types import Memory
 
+FORGET = "memory_forget"
+"""The name of the tool, and the end of its other name."""
 _LISTED = re.compile(r"^- (\S+) \(", re.MULTILINE)
 LEAST = 0.5 - 1e-9
 """The share of the words of a query that the user must have said for the call to be the user's own."""
@@ -45,8 +47,9 @@ UNNAMED = "They were not deleted: the user has not named them. Ask which are mea
 """What to do about memories that were listed and confirmed, but not by words of the user."""
 NOT_HERE = (
     "Nothing was deleted: a chat completion does not see what was listed before, so it cannot delete."
-    " Tell the user that /v1/responses with previous_response_id can, as can a chat completion"
-    " on a server with the setting responses.memory_forget: immediately."
+    " Tell the user the ids, and what deletes them: `memoranda forget ID --yes`, DELETE /v1/memories/{id},"
+    " /v1/responses with previous_response_id, or a chat completion on a server with the setting"
+    " responses.memory_forget: immediately."
 )
 """What to do about a list where no earlier call is visible."""
 PARAMETERS: dict[str, Any] = {
@@ -166,7 +169,7 @@ def is_forget_call(item: Item) -> bool:
     return (
         item.get("type") == "mcp_call"
         and item.get("server_label") == OWN_LABEL
-        and str(item.get("name")).endswith("memory_forget")
+        and str(item.get("name")).endswith(FORGET)
     )
 
 
