@@ -11,6 +11,7 @@ import pytest
 import memoranda
 from memoranda.errors import Forbidden, InvalidInput, ModelRefused, ModelUnavailable, NotFound
 from memoranda.providers.chat.extractive import UNLIKELY
+from memoranda.responses.engine import is_small
 from memoranda.responses.history import UnknownResponse
 from memoranda.responses.values import MemoryUse, Response
 from memoranda.text.prompts import QUOTED, UNREMEMBERED
@@ -691,3 +692,41 @@ def test_a_list_shows_what_failed(desk: Any) -> None:
     (failed,) = desk.run(desk.responses.list(status="failed")).data
     assert failed.error is not None
     assert failed.timings["total"] >= failed.timings["model"]
+
+
+@pytest.mark.parametrize(
+    ("model", "small"),
+    [
+        ("qwen3-8b", True),
+        ("Qwen/Qwen3-8B", True),
+        ("qwen3:0.6b", True),
+        ("llama3.2:3b-instruct-q4_K_M", True),
+        ("smollm2-360m", True),
+        ("mistral-nemo-12b", False),
+        ("qwen3-30b-a3b", False),
+        ("mixtral-8x7b", False),
+        ("gpt-oss-20b", False),
+        ("gpt-5-mini", False),
+        ("claude-sonnet-4-5", False),
+        ("bert-8bit", False),
+        ("", False),
+    ],
+)
+def test_a_model_is_small_by_its_name(model: str, small: bool) -> None:
+    assert is_small(model) is small
+
+
+@pytest.mark.parametrize("configured", [None, True, False])
+def test_files_are_searched_before_a_small_model_is_asked(desk: Any, configured: bool | None) -> None:
+    tools = [{"type": "file_search", "vector_store_ids": [desk.store("The kettle holds one litre.")]}]
+    demanded = {"tool_choice": {"type": "file_search"}}
+    with desk.set("responses", search_first=configured):
+        for model, by_default in (("kettle-3b", True), ("kettle-70b", False), (None, False)):
+            desk.script({"text": "One litre.", "repeat": True})
+            searches = by_default if configured is None else configured
+            for fields in ({}, demanded):
+                made = desk.create("How much does the kettle hold?", model=model, tools=tools, **fields)
+                kinds = [item["type"] for item in made.output]
+                assert kinds == ["file_search_call"] * searches + ["message"], (model, fields)
+                missed = bool(fields) and not searches
+                assert made.extensions["degraded"] == ["tool_choice"] * missed, (model, fields)

@@ -228,9 +228,9 @@ class Model(Section, frozen=True, kw_only=True):
 class Responses(Section, frozen=True, kw_only=True):
     """How a response is made: the default limit of tool calls, seconds for one of them, the context from memory and
     from files (results, least similarity, tokens), whether `memory_forget` waits until a user has confirmed, whether
-    files are searched at all, and before the model's first turn, seconds between signs of life on a stream, background
-    responses at once (0: left to `memoranda worker`), and the hosts of MCP servers that may be called: null is any
-    while only this machine reaches the server and no keys are set, and none otherwise."""
+    files are searched at all, and before the model's first turn (null: for small models), seconds between signs of life
+    on a stream, background responses at once (0: left to `memoranda worker`), and the hosts of MCP servers that may be
+    called: null is any while only this machine reaches the server and no keys are set, and none otherwise."""
 
     max_tool_calls: Count = 32
     tool_timeout: Seconds = 30.0
@@ -243,7 +243,7 @@ class Responses(Section, frozen=True, kw_only=True):
     file_min_score: Unit = 0.5
     file_tokens: Count = 4_000
     file_search: bool = True
-    search_first: bool = False
+    search_first: bool | None = None
     keepalive: Seconds = 15.0
     background_at_once: Size = 8
     mcp_hosts: list[str] | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -47,6 +48,10 @@ from memoranda.store.ids import new_id
 from memoranda.types import Subject
 
 log = logging.getLogger("memoranda.responses")
+SMALL = 10e9
+"""Parameters of the largest model for which files are searched before it is asked."""
+UNITS = {"b": 1e9, "m": 1e6}
+_SIZE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)([bm])(?![^\W_])", re.IGNORECASE)
 ANSWER_RESERVE = 1_024
 """Tokens reserved for the answer if neither the request nor the configuration limits it."""
 FORWARDED = ("service_tier", "prompt_cache_key", "safety_identifier", "user")
@@ -185,7 +190,7 @@ class Engine:
                 images=images | plan.images,
                 sources=[*past_sources([*past.items, *new]), *context.sources],
                 max_tool_calls=request.max_tool_calls or self.planning.config.responses.max_tool_calls,
-                search_first=self.planning.config.responses.search_first,
+                search_first=self._searches_first(response.model),
                 unasked=plan.unasked,
             )
             models = [
@@ -208,6 +213,12 @@ class Engine:
                     "total": round(time.monotonic() - began, 4),
                 }
                 self._note_cost(response)
+
+    def _searches_first(self, model: str) -> bool:
+        """Return True if files are searched before the model of this name is asked: as configured, else for a small
+        model."""
+        configured = self.planning.config.responses.search_first
+        return is_small(model) if configured is None else configured
 
     def _note_cost(self, response: Response) -> None:
         """Note what the tokens of the model cost; without a model, quotations cost nothing."""
@@ -393,6 +404,13 @@ class Engine:
             )
             await stored(self.core, subject.tenant_id, lambda c: records.add(c, new), None)
         return response
+
+
+def is_small(model: str) -> bool:
+    """Return True if the name of a model says that it has at most `SMALL` parameters, as `qwen3:8b` and `smollm2-360m`
+    do. A name that says nothing (`gpt-5-mini`), or several sizes (`8x7b`), is not small."""
+    sizes = [float(size) * UNITS[unit.lower()] for size, unit in _SIZE.findall(model)]
+    return bool(sizes) and max(sizes) <= SMALL
 
 
 def _meant(aim: Aim, plan: Plan) -> bool:
