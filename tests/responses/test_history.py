@@ -24,14 +24,13 @@ from memoranda.responses.conversations import Conversation
 from memoranda.responses.history import (
     MAKING_SECONDS,
     SUMMARIZE_JOB,
-    ContextTooLong,
     History,
     Past,
     UnknownResponse,
-    fit,
 )
 from memoranda.responses.items import check_calls, checked
 from memoranda.responses.messages import mark, starts_of, tokens_of_items, turns_of
+from memoranda.responses.truncation import ContextTooLong, fit
 from memoranda.responses.values import Item, Response, Summary
 from memoranda.storage.sql.sqlite import SqliteConnection
 from memoranda.storage.sql.statements import statements

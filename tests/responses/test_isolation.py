@@ -24,9 +24,10 @@ from memoranda.app.blocking import BlockingMemoranda
 from memoranda.config.sections import Responses, Summarization
 from memoranda.errors import Forbidden, InvalidInput, NotFound
 from memoranda.responses.events import EventEmitter
-from memoranda.responses.history import ContextTooLong, Past
+from memoranda.responses.history import Past
 from memoranda.responses.mcp_declaration import origin
 from memoranda.responses.tools.mcp import ORIGIN, Servers
+from memoranda.responses.truncation import ContextTooLong
 from memoranda.responses.values import Response, ResponseRequest, compaction_item, unpack
 from memoranda.server.app import create_app
 from memoranda.text import tokens

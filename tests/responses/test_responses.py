@@ -11,7 +11,6 @@ import pytest
 import memoranda
 from memoranda.errors import Forbidden, InvalidInput, ModelRefused, ModelUnavailable, NotFound
 from memoranda.providers.chat.extractive import UNLIKELY
-from memoranda.responses.engine import is_small
 from memoranda.responses.history import UnknownResponse
 from memoranda.responses.values import MemoryUse, Response
 from memoranda.text.prompts import QUOTED, UNREMEMBERED
@@ -692,28 +691,6 @@ def test_a_list_shows_what_failed(desk: Any) -> None:
     (failed,) = desk.run(desk.responses.list(status="failed")).data
     assert failed.error is not None
     assert failed.timings["total"] >= failed.timings["model"]
-
-
-@pytest.mark.parametrize(
-    ("model", "small"),
-    [
-        ("qwen3-8b", True),
-        ("Qwen/Qwen3-8B", True),
-        ("qwen3:0.6b", True),
-        ("llama3.2:3b-instruct-q4_K_M", True),
-        ("smollm2-360m", True),
-        ("mistral-nemo-12b", False),
-        ("qwen3-30b-a3b", False),
-        ("mixtral-8x7b", False),
-        ("gpt-oss-20b", False),
-        ("gpt-5-mini", False),
-        ("claude-sonnet-4-5", False),
-        ("bert-8bit", False),
-        ("", False),
-    ],
-)
-def test_a_model_is_small_by_its_name(model: str, small: bool) -> None:
-    assert is_small(model) is small
 
 
 @pytest.mark.parametrize("configured", [None, True, False])

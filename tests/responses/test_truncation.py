@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memoranda.responses.history import ContextTooLong
+from memoranda.responses.truncation import ContextTooLong
 
 pytestmark = pytest.mark.rows_in("sqlite")
 TURNS = [

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from memoranda import errors
-from memoranda.responses.history import ContextTooLong, UnknownResponse
+from memoranda.responses.history import UnknownResponse
+from memoranda.responses.truncation import ContextTooLong
 from memoranda.server.errors import problem
 
 

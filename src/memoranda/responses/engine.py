@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any
 
 import msgspec
 
 from memoranda.config.sections import Config
 from memoranda.errors import Forbidden, InvalidInput, NotFound
 from memoranda.providers.chat.base import Ask, Model, TokenUsage
+from memoranda.providers.chat.model_size import is_small
 from memoranda.responses import checks, records
 from memoranda.responses.attachments import Attachments
 from memoranda.responses.background import Background
 from memoranda.responses.citations import past_sources
 from memoranda.responses.context import Remembered, count_used, prompt, remembered
 from memoranda.responses.events import item_id
-from memoranda.responses.history import ContextTooLong, History, Past, fit
+from memoranda.responses.history import History, Past
 from memoranda.responses.loop import Brief, Loop
-from memoranda.responses.messages import mark, tokens_of_items, tokens_of_messages, tokens_of_tools, turns_of
+from memoranda.responses.messages import mark, tokens_of_items, tokens_of_messages, tokens_of_tools
 from memoranda.responses.observing import Exchanged, Heard, store_exchange, stored
 from memoranda.responses.offers import choice, offers
 from memoranda.responses.plan import Plan, Planning, is_long, queued_items
@@ -33,6 +32,7 @@ from memoranda.responses.records import NewResponse, body_of, encoded
 from memoranda.responses.runs import ENDING, Run
 from memoranda.responses.summaries import compacted
 from memoranda.responses.tools.base import Turn, acting, places
+from memoranda.responses.truncation import fitted
 from memoranda.responses.values import (
     QUOTING,
     Exchange,
@@ -48,12 +48,6 @@ from memoranda.store.ids import new_id
 from memoranda.types import Subject
 
 log = logging.getLogger("memoranda.responses")
-SMALL = 10e9
-"""Parameters of the largest model for which files are searched before it is asked."""
-UNITS = {"b": 1e9, "m": 1e6}
-_SIZE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)([bm])(?![^\W_])", re.IGNORECASE)
-ANSWER_RESERVE = 1_024
-"""Tokens reserved for the answer if neither the request nor the configuration limits it."""
 FORWARDED = ("service_tier", "prompt_cache_key", "safety_identifier", "user")
 """Fields of a request that are passed on to the model server."""
 
@@ -174,9 +168,9 @@ class Engine:
             context = prompt(plan.turn, request.instructions, plan.past, memories, model)
             plan.turn.reading.take([one.memory for one in context.shown], memories.found.user)
             plan.turn.reading.take_items([*plan.past.items, *plan.input])
-            fitted = partial(self._fitted, plan, context.messages, shapes)
+            fitting = partial(fitted, plan, context.messages, shapes, model.context_tokens)
             long = is_long(context.messages, shapes, plan.input)
-            past, new = await self.core.threads.run(fitted) if long else fitted()
+            past, new = await self.core.threads.run(fitting) if long else fitting()
             response.extensions["memory"] = context.report(memories)
             _note_history(response, past, plan.effective)
             brief = Brief(
@@ -248,43 +242,6 @@ class Engine:
             extra=forwarded if plan.exchange is None else forwarded | plan.exchange.options,
             question=last_question(plan.input, plan.past.items)[: self.core.max_query_chars],
         )
-
-    def _fitted(
-        self, plan: Plan, system: list[dict[str, Any]], shapes: list[dict[str, Any]]
-    ) -> tuple[Past, list[Item]]:
-        """The past and the input, cut to the model's context.
-
-        Raises:
-            ContextTooLong: it is too long, and must not be cut; the message names truncation if that helps.
-        """
-        truncation = plan.request.truncation or "disabled"
-        try:
-            return self._cut(plan, system, shapes, truncation)
-        except ContextTooLong as exc:
-            if truncation != "disabled" or plan.exchange is not None:  # chat completions have no such field
-                raise
-            self._cut(plan, system, shapes, "auto")
-            says = str(exc).removeprefix(f"{exc.field}: ")
-            raise ContextTooLong(exc.field, f"{says}, or send truncation: auto") from exc
-
-    def _cut(
-        self, plan: Plan, system: list[dict[str, Any]], shapes: list[dict[str, Any]], truncation: str
-    ) -> tuple[Past, list[Item]]:
-        """The past and the input with this truncation. With `auto`, old turns of an input that brings its own history
-        are left out, too.
-
-        Raises:
-            ContextTooLong: it is too long.
-        """
-        limit = self.planning.config.model.context_tokens
-        past, new = (plan.past, plan.input) if truncation == "disabled" else _past_and_new(plan)
-        used = (
-            tokens_of_messages(system, plan.encoding)
-            + tokens_of_tools(shapes, plan.encoding)
-            + tokens_of_items(new, plan.encoding)
-            + min(plan.response.max_output_tokens or ANSWER_RESERVE, limit // 2)
-        )
-        return fit(past, used, limit, truncation, new, plan.encoding), new
 
     # --- afterwards --------------------------------------------------------------------------------
 
@@ -406,13 +363,6 @@ class Engine:
         return response
 
 
-def is_small(model: str) -> bool:
-    """Return True if the name of a model says that it has at most `SMALL` parameters, as `qwen3:8b` and `smollm2-360m`
-    do. A name that says nothing (`gpt-5-mini`), or several sizes (`8x7b`), is not small."""
-    sizes = [float(size) * UNITS[unit.lower()] for size, unit in _SIZE.findall(model)]
-    return bool(sizes) and max(sizes) <= SMALL
-
-
 def _meant(aim: Aim, plan: Plan) -> bool:
     """Return True if `aim` covers a running response."""
     asker, new = plan.subject, plan.new
@@ -422,21 +372,6 @@ def _meant(aim: Aim, plan: Plan) -> bool:
         return False
     scopes = [("user", asker.user_id), ("session", new.session_id), *places(plan.turn).items()]
     return aim.everything or any(id_ in aim.places.get(place, ()) for place, id_ in scopes)
-
-
-def _past_and_new(plan: Plan) -> tuple[Past, list[Item]]:
-    """The past with the older turns of the input, and the input's last turn."""
-    turns = turns_of(plan.input)
-    older = [item for turn in turns[:-1] for item in turn]
-    if not older:
-        return plan.past, plan.input
-    past = msgspec.structs.replace(
-        plan.past,
-        items=[*plan.past.items, *older],
-        turns=plan.past.turns + len(turns) - 1,
-        tokens=plan.past.tokens + tokens_of_items(older, plan.encoding),
-    )
-    return past, turns[-1]
 
 
 async def together(

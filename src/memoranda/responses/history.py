@@ -23,7 +23,7 @@ from memoranda.responses.conversations import (
     keep_summary,
     stored_summary,
 )
-from memoranda.responses.messages import fitting, pinned, starts_of, tokens_of_items
+from memoranda.responses.messages import pinned, starts_of, tokens_of_items
 from memoranda.responses.profile_values import Summarized
 from memoranda.responses.summaries import summarize
 from memoranda.responses.values import CALLS, OUTPUTS, Item, Summary
@@ -42,10 +42,6 @@ log = logging.getLogger("memoranda.responses")
 
 class UnknownResponse(NotFound):
     """The previous response does not exist, or is not the subject's."""
-
-
-class ContextTooLong(InvalidInput):
-    """The request is longer than the model's context: `context_length_exceeded`."""
 
 
 class Past(msgspec.Struct, kw_only=True):
@@ -68,54 +64,6 @@ class Past(msgspec.Struct, kw_only=True):
     broken: bool = False
     notes: list[str] = []
     settings: Summarization = Summarization()
-
-
-def fit(
-    past: Past,
-    used_tokens: int,
-    limit: int,
-    truncation: str,
-    new: Sequence[Item] = (),
-    encoding: str = DEFAULT_ENCODING,
-) -> Past:
-    """The past, cut to what `used_tokens` (instructions, tools, `new` input, reserve for the answer) leave of `limit`.
-    With truncation `auto` the oldest whole turns are dropped, and the summary only if no turn fits beside it; a turn
-    whose call `new` answers stays.
-
-    Raises:
-        ContextTooLong: it does not fit, and truncation is `disabled` or does not help.
-    """
-    budget = limit - used_tokens
-    if past.tokens <= budget:
-        return past
-    if truncation != "auto":
-        raise _too_long(used_tokens + past.tokens, limit, "earlier turns, " if past.tokens else "")
-    summary = past.summary
-    summary_tokens = 0 if summary is None else summary.token_count
-    start, tokens = fitting(past.items, budget - summary_tokens, new, encoding)
-    if summary_tokens and (tokens + summary_tokens > budget or start == len(past.items)):
-        bare = fitting(past.items, budget, new, encoding)
-        if summary_tokens > budget or bare[0] < len(past.items):
-            (start, tokens), summary, summary_tokens = bare, None, 0
-    if tokens > budget:
-        raise _too_long(used_tokens, limit)
-    items = past.items[start:]
-    turns = len(starts_of(items))
-    return msgspec.structs.replace(
-        past,
-        items=items,
-        summary=summary,
-        turns=turns,
-        tokens=tokens + summary_tokens,
-        dropped=past.dropped + past.turns - turns,
-    )
-
-
-def _too_long(tokens: int, limit: int, past: str = "") -> ContextTooLong:
-    """Return the error for a request of so many tokens; `past` names an earlier part of them."""
-    parts = f"with instructions, tools, {past}and the reserve for the answer"
-    says = f"is {tokens} tokens {parts}; the context of the model is {limit} tokens: shorten it"
-    return ContextTooLong("input", says)
 
 
 class StoredPast(msgspec.Struct, frozen=True):

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from memoranda.errors import InvalidInput
-from memoranda.responses.history import ContextTooLong
 from memoranda.responses.tools.forget import FORGET
+from memoranda.responses.truncation import ContextTooLong
 from memoranda.responses.values import Exchange, Item, MemoryUse, ResponseRequest
 from memoranda.server import wire_chat as wire
 from memoranda.text.hashing import digest

@@ -33,7 +33,8 @@ from memoranda.errors import (
     Unauthorized,
     UnknownModel,
 )
-from memoranda.responses.history import ContextTooLong, UnknownResponse
+from memoranda.responses.history import UnknownResponse
+from memoranda.responses.truncation import ContextTooLong
 
 log = logging.getLogger("memoranda.http")
 JSON = "application/json"
