@@ -29,10 +29,13 @@ def run_hook(words: list[str]) -> None:
     options = Options("hook")
     try:
         options = read_options(words)
-        text = answer(options, sys.stdin.buffer.read())
+        text, introduced = answer(options, sys.stdin.buffer.read())
         if text:
             sys.stdout.write(text)
             sys.stdout.flush()
+        if introduced is not None:  # not before: a call that ends at its limit has introduced nothing
+            introduced.introduced = True
+            introduced.save()
     except Exception as exc:
         message = f"{type(exc).__name__}: {exc}"
         if isinstance(exc, WrongWords):
@@ -42,8 +45,9 @@ def run_hook(words: list[str]) -> None:
         sys.exit(0)
 
 
-def answer(options: Options, given: bytes) -> str:
-    """Return the output of the hook in the format of the client; an empty text if there is nothing to add.
+def answer(options: Options, given: bytes) -> tuple[str, Position | None]:
+    """Return the output of the hook in the format of the client, an empty text if there is nothing to add, and the
+    position of the session if the output introduces it.
 
     Raises:
         Exception: the hook failed.
@@ -56,18 +60,19 @@ def answer(options: Options, given: bytes) -> str:
     if options.event in LIMITS:
         _limit(LIMITS[options.event] - age(), options)
         try:
-            text = _context_for(options, event_input)
+            text, introduced = _context_for(options, event_input)
         finally:  # at the end of the process an alarm would kill it
             signal.setitimer(signal.ITIMER_REAL, 0)
-        return _formatted(event_input, text) if text else ""
+        return _formatted(event_input, text) if text else "", introduced
     from memoranda.cli.hooks.observe import observe_new
 
     observe_new(options, event_input)
-    return ""
+    return "", None
 
 
-def _context_for(options: Options, event_input: dict[str, Any]) -> str:
-    """Return what is known about the user, and before a prompt also the memories for it.
+def _context_for(options: Options, event_input: dict[str, Any]) -> tuple[str, Position | None]:
+    """Return what is known about the user, and before a prompt also the memories for it; and the position of the
+    session if this introduces it.
 
     If no server was running at the start of the session, the first prompt gets the introduction.
     """
@@ -81,17 +86,14 @@ def _context_for(options: Options, event_input: dict[str, Any]) -> str:
         position.save()  # whatever becomes of this call, a later one finds the transcript
     server = server_of(options, LIMITS[options.event])
     if server is None:
-        return ""
+        return "", None
     parts = []
     introduces = options.event == "session-start" or not position.introduced
     if introduces:
         parts.append(prompt_context.introduction(server, options, session_id))
     if options.event == "prompt" and (prompt := str(event_input.get("prompt") or "").strip()):
         parts.append(prompt_context.context(server, options, prompt, position))
-    if introduces:
-        position.introduced = True
-        position.save()
-    return "\n\n".join(part for part in parts if part)
+    return "\n\n".join(part for part in parts if part), position if introduces else None
 
 
 def _formatted(event_input: dict[str, Any], text: str) -> str:
