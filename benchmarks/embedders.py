@@ -216,7 +216,7 @@ def row(url: str, data: Path, folder: Path | None) -> str:
 
 
 def calibrate(url: str, data: Path, folder: Path | None) -> str:
-    """The knots for one model, and what they give; see docs/embedders.md for the reasoning."""
+    """The knots for one model, and what they give; see docs/guides/embedders.md for the reasoning."""
     vectors = Vectors(open_embedder(url, cache_size=0), folder)
     scored = {"LoCoMo": vectors.score("locomo", locomo(data))}
     if len(vectors.embedder.languages or ()) > 1:

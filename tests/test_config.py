@@ -31,7 +31,7 @@ from memoranda.errors import ConfigError
 from memoranda.providers.embeddings import open_embedder
 from memoranda.responses.profiles import NewProfile, configured_profiles
 
-DOCS = Path(__file__).parent.parent / "docs" / "configuration.md"
+DOCS = Path(__file__).parent.parent / "docs" / "guides" / "configuration.md"
 OWN = own_types()
 EPISODIC = {f"memory.{key}" for key in sources.EPISODIC}
 VECTOR = {f"vector_memory.{key}" for key in sources.VECTOR}
@@ -287,7 +287,7 @@ def test_a_wrong_file_names_the_key_and_the_fix(text: str, field: str, says: str
         ("MEMORANDA_SERVR__PORT", "1", "did you mean `MEMORANDA_SERVER__PORT`?"),
         ("MEMORANDA_PORT", "1", "did you mean `MEMORANDA_SERVER__PORT`?"),
         ("MEMORANDA_DATTA", "1", "did you mean `MEMORANDA_DATA`?"),
-        ("MEMORANDA_QQ", "1", "see `docs/configuration.md`"),
+        ("MEMORANDA_QQ", "1", "see `docs/guides/configuration.md`"),
         ("MEMORANDA_KEYS", "[", "is not valid YAML"),
         ("MEMORANDA_KEYS", "word", "must be a list of keys"),
         ("CONTEXT_SESSION_GAP_MINUTE", "1", "did you mean `CONTEXT_SESSION_GAP_MINUTES`?"),

@@ -35,10 +35,10 @@ def output_of(program: str, folder: Path) -> str:
 @pytest.mark.parametrize(
     ("page", "has", "prints"),
     [
-        ("context.md", "r.context(", "bees"),
-        ("facts.md", "replaces=[munich]", "Berlin"),
-        ("sessions.md", "r.observe(", ""),
-        ("upload-ask.md", "as_subject", "14 bar"),
+        ("concepts/context.md", "r.context(", "bees"),
+        ("concepts/facts.md", "replaces=[munich]", "Berlin"),
+        ("concepts/sessions.md", "r.observe(", ""),
+        ("guides/upload-ask.md", "as_subject", "14 bar"),
     ],
 )
 def test_a_program_of_the_library(page: str, has: str, prints: str, tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_a_program_of_the_library(page: str, has: str, prints: str, tmp_path: Pa
 def test_the_program_of_an_mcp_client(tmp_path: Path) -> None:
     pytest.importorskip("mcp")
     with served(tmp_path) as url:
-        told = output_of(program_of("mcp.md", "ClientSession").replace(ADDRESS, url), tmp_path)
+        told = output_of(program_of("guides/mcp.md", "ClientSession").replace(ADDRESS, url), tmp_path)
     assert told == "The spare key is under the blue pot.\n"
 
 
@@ -90,5 +90,5 @@ def test_a_program_of_a_client_of_openai(
     (tmp_path / "manual.pdf").write_bytes(pdf_of([content(["Change the filter every six months."])]))
     (tmp_path / "script.json").write_text(json.dumps({"models": ["qwen3-8b"], "turns": turns}))
     with served(tmp_path, "--set", f"model.url=scripted:{tmp_path}/script.json") as url:
-        told = output_of(program_of("responses.md", has).replace(ADDRESS, url), tmp_path)
+        told = output_of(program_of("concepts/responses.md", has).replace(ADDRESS, url), tmp_path)
     assert re.search(prints, told, re.DOTALL), told

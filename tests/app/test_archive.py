@@ -181,7 +181,7 @@ def test_a_line_may_lack_only_what_its_table_got_later() -> None:
 
 
 def test_the_page_knows_the_tables_and_the_fields_of_lines() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "export.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "guides" / "export.md").read_text("utf-8")
 
     def names(begin: str, end: str) -> list[str]:
         return re.findall(r"`(\w+)`", page.partition(begin)[2].partition(end)[0])

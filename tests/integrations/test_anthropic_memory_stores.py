@@ -21,7 +21,7 @@ import anthropic
 from memoranda.client import Client
 from support.server_process import Process
 
-PAGE = Path(__file__).parents[2] / "docs" / "compatible-apis.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "compatible-apis.md"
 
 
 @pytest.fixture

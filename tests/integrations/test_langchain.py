@@ -422,7 +422,7 @@ def test_the_example_finds_the_document_that_answers(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_page_says_what_happens(tmp_path: Path) -> None:
-    page = (EXAMPLE.parents[1] / "docs" / "integrations.md").read_text("utf-8")
+    page = (EXAMPLE.parents[1] / "docs" / "guides" / "integrations.md").read_text("utf-8")
     section = page.split("## LangChain\n")[1].split("\n## ")[0]
     documents, values = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
     printed = re.findall(r"\)  # (.*)", values)

@@ -334,7 +334,7 @@ def test_the_example_remembers_over_two_processes(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_page_says_what_happens(tmp_path: Path) -> None:
-    page = (EXAMPLE.parents[1] / "docs" / "integrations.md").read_text("utf-8")
+    page = (EXAMPLE.parents[1] / "docs" / "guides" / "integrations.md").read_text("utf-8")
     (code,) = re.findall(r"## LangGraph\n.*?```python\n(.*?)```", page, flags=re.DOTALL)
     told = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False

@@ -75,7 +75,7 @@ def test_jobs_that_fail_are_logged_by_the_kind_of_their_error(
 
 def test_every_line_with_fields_is_documented() -> None:
     root = Path(memoranda.__file__).parent
-    page = (root.parents[1] / "docs" / "http.md").read_text("utf-8")
+    page = (root.parents[1] / "docs" / "guides" / "http.md").read_text("utf-8")
     source = "\n".join(path.read_text("utf-8") for path in root.rglob("*.py"))
     found = set(re.findall(r'log\.(?:info|warning|error)\(\s*"([a-z ]+)",\s*extra=', source))
     assert {"request", "session summarized", "job failed", "context made"} <= found

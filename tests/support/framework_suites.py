@@ -26,7 +26,7 @@ from support.archives import unpack
 
 TESTS = Path(__file__).parent.parent
 ROOT = TESTS.parent
-PAGE = ROOT / "docs" / "integrations.md"
+PAGE = ROOT / "docs" / "guides" / "integrations.md"
 HEAD = "| adapter | client | suite | passed / total |\n|---|---|---|---|\n"
 RAN = ("passed", "failed", "errors", "error", "deselected", "xfailed", "xpassed")
 """The outcomes that count as a test of the suite. What a suite skips by itself is not for this kind of adapter."""
@@ -569,7 +569,7 @@ def main() -> int:
     """Runs the suites whose names contain one of the words, or all; returns 1 if a test failed."""
     parser = argparse.ArgumentParser(prog="framework_suites", description="Run the suites of frameworks.")
     parser.add_argument("names", nargs="*", help="words of the names of adapters; all without them")
-    parser.add_argument("--write", action="store_true", help="write the rows to docs/integrations.md")
+    parser.add_argument("--write", action="store_true", help="write the rows to docs/guides/integrations.md")
     given = parser.parse_args()
     failed = False
     print(HEAD, end="", flush=True)

@@ -268,7 +268,7 @@ def languages(core: Core) -> Iterator[Finding]:
         return
     fix = f"searches find them by keywords; set embedder.url to {AUTO}, or to a model that covers them"
     if core.config.embedder.url == AUTO:
-        fix = f"searches find them by keywords; {AUTO} changes the model once there are more (docs/embedders.md)"
+        fix = f"searches find them by keywords; {AUTO} changes the model once there are more (docs/guides/embedders.md)"
     for (tenant,) in core.store.db.read(lambda c: c.all("tenants")):
         texts = core.store.newest_texts(tenant, NEWEST_TEXTS)
         counted = uncovered(texts, embedder.languages)

@@ -28,7 +28,13 @@ if TYPE_CHECKING:
 
 SESSION = "sample"
 SHOWN = 300
-DOCUMENTS = ("README.md", "docs/cli.md", "docs/knowledge.md", "docs/responses.md", "docs/backends.md")
+DOCUMENTS = (
+    "README.md",
+    "docs/guides/command-line.md",
+    "docs/concepts/knowledge.md",
+    "docs/concepts/responses.md",
+    "docs/guides/backends.md",
+)
 """Those that a user asks about: embedding the others would only take time."""
 
 

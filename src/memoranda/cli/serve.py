@@ -57,7 +57,7 @@ def welcome(url: str, config: Config) -> str:
     open_to = (
         ""
         if config.keys
-        else "Without keys, every program on this machine is admin, and a proxy is refused: docs/proxies.md\n"
+        else "Without keys, every program on this machine is admin, and a proxy is refused: docs/guides/proxies.md\n"
     )
     console = f"The web console is at {url}{CONSOLE}\n" if config.console.enabled else ""
     return f"""Memoranda serves {rows} at {url}

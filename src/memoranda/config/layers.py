@@ -106,7 +106,9 @@ class Reading:
                     self._unknown_variable(name, rest[meant])
 
     def _unknown_variable(self, name: str, meant: str | None) -> None:
-        fix = f"did you mean `{meant}`?" if meant else "see `docs/configuration.md` for those there are"
+        fix = (
+            f"did you mean `{meant}`?" if meant else "see `docs/guides/configuration.md` for those there are"
+        )
         self.problems.append(ConfigError(name, f"unknown variable `{name}`; {fix}"))
 
 

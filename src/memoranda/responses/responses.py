@@ -87,8 +87,8 @@ class Responses:
     async def stream(
         self, request: ResponseRequest | str | None = None, **fields: Unpack[RequestFields]
     ) -> AsyncIterator[Event]:
-        """Answers, event by event as `docs/responses.md` lists them. Closing the iterator early stops the model,
-        too, unless the response runs in the background.
+        """Answers, event by event as `docs/concepts/responses.md` lists them. Closing the iterator early stops the
+        model, too, unless the response runs in the background.
 
         Raises:
             InvalidInput: a field is wrong; nothing was begun.

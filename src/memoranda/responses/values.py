@@ -257,7 +257,7 @@ class Response(msgspec.Struct, kw_only=True):
     metadata: dict[str, str] = {}
     agent_id: str | None = None
     extensions: dict[str, Any] = {}
-    """`answered_by`, `degraded`, `memory`, `history`, `conversation_summary`: see `docs/responses.md`."""
+    """`answered_by`, `degraded`, `memory`, `history`, `conversation_summary`: see `docs/concepts/responses.md`."""
 
 
 class Summary(msgspec.Struct, kw_only=True):

@@ -803,7 +803,7 @@ def test_the_table_of_models_makes_sense() -> None:
 
 
 def test_the_examples_of_the_page_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "embedders.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "guides" / "embedders.md").read_text()
     examples = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     assert len(examples) == 5
     monkeypatch.setenv("OPENAI_API_KEY", KEY)

@@ -625,7 +625,7 @@ class BlockingMemories(Feature):
 
         Writing the same text again in the same scope changes nothing and returns the existing row. A fact
         (`kind="fact"`) with the text of one of its user, or place, becomes a source of that one, which is returned. It
-        ends the facts that it `replaces`, and no other; see docs/facts.md.
+        ends the facts that it `replaces`, and no other; see docs/concepts/facts.md.
 
         Raises:
             InvalidInput: names the field and the fix.
@@ -666,8 +666,8 @@ class BlockingMemories(Feature):
     def forget(self, ids: Sequence[str] | None = None, **fields: Unpack[ForgetFields]) -> Receipt:
         """Erase for good: memories of `ids`, or all that a selection names, archived and superseded ones too, with
         everything derived from them. A selection by scope, time or `text` alone also covers other data with text there:
-        messages, responses, conversations, logged questions, files; see docs/forgetting.md. The text is removed from
-        rows, indexes, caches, write-ahead log and free pages; a tombstone with counts stays.
+        messages, responses, conversations, logged questions, files; see docs/guides/forgetting.md. The text is
+        removed from rows, indexes, caches, write-ahead log and free pages; a tombstone with counts stays.
 
         Raises:
             InvalidInput: neither ids nor a selection is given: forgetting everything must be said (`scopes=["all"]`).

@@ -119,7 +119,7 @@ def script_of(given: Scripted) -> Script:
         raise ConfigError("model.url", f"the script {given} cannot be read: {exc.strerror}") from exc
     except (msgspec.DecodeError, UnicodeDecodeError, re.error) as exc:
         file = f"{given} " if isinstance(given, str | Path) else ""
-        raise ConfigError("model.url", f"{file}is no script: {exc}; see docs/models.md") from exc
+        raise ConfigError("model.url", f"{file}is no script: {exc}; see docs/guides/models.md") from exc
 
 
 def _turn(given: Turn | Mapping[str, Any]) -> Turn:

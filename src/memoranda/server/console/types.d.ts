@@ -1,4 +1,4 @@
-// What the API answers, as far as the console reads it (docs/http.md).
+// What the API answers, as far as the console reads it (docs/guides/http.md).
 export interface Memory {
   id: string; kind: string; content: string; user_id: string | null; agent_id: string | null;
   channel_id: string | null; session_id: string | null; scope: string; role: string | null; source: string | null;
