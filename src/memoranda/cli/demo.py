@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ from memoranda.types import Hit
 if TYPE_CHECKING:
     from memoranda.app.blocking.features import BlockingMemories
 
-SESSION = "sample"
+SAMPLE = "console/sample.json"
 SHOWN = 300
 DOCUMENTS = (
     "README.md",
@@ -89,18 +90,43 @@ def _folder(data: Path | None) -> Iterator[Path]:
         yield Path(folder)
 
 
+class Message(msgspec.Struct, frozen=True):
+    """A message of the sample conversation."""
+
+    role: str
+    content: str
+    occurred_at: str
+    speaker: str | None = None
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """What the demo reads of the sample, which the web console loads as a whole."""
+
+    session: str
+    messages: list[Message]
+    questions: list[Question]
+
+
+@cache
+def sample() -> Sample:
+    """Return the sample."""
+    return msgspec.json.decode(files("memoranda.server").joinpath(SAMPLE).read_bytes(), type=Sample)
+
+
 def conversation() -> list[dict[str, Any]]:
     """The sample's messages, as they are added."""
-    lines = files("memoranda.cli.sample").joinpath("conversation.jsonl").read_text("utf-8").splitlines()
-    shared = {"kind": "message", "session_id": SESSION, "source": "sample"}
-    return [shared | msgspec.json.decode(line) for line in lines]
+    shared = {"kind": "message", "session_id": sample().session, "source": "sample"}
+    return [
+        shared
+        | {"role": said.role, "content": said.content, "occurred_at": said.occurred_at}
+        | ({} if said.speaker is None else {"metadata": {"speaker": said.speaker}})
+        for said in sample().messages
+    ]
 
 
 def questions() -> list[Question]:
     """What the demo asks; questions about documents only when the documents are there."""
-    lines = files("memoranda.cli.sample").joinpath("questions.jsonl").read_text("utf-8").splitlines()
-    all_questions = [msgspec.json.decode(line, type=Question) for line in lines]
-    return [question for question in all_questions if question.scope != "global" or own_documents()]
+    return [question for question in sample().questions if question.scope != "global" or own_documents()]
 
 
 def own_documents() -> list[Path]:

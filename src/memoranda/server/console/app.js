@@ -1,5 +1,6 @@
 // The shell: who uses the console, the navigation, and the page that the address names.
 import { html, render, useEffect, useErrorBoundary, useId, useLayoutEffect, useRef, useSignal, useState } from "./ui/core.js";
+import { AddMemoryDialog } from "./ui/add_memory.js";
 import { Button, IconButton, Input } from "./ui/form.js";
 import { Icon } from "./ui/icons.js";
 import { Empty, Failed, Loading } from "./ui/states.js";
@@ -86,6 +87,7 @@ function Shell() {
     <main id="main" ref=${main} tabIndex=${-1}>
       ${page ? html`<${Page} key=${page.path} page=${page} />` : html`<${Empty} title=${t.unknownView} body=${t.unknownViewBody} />`}
     </main>
+    <${AddMemoryDialog} />
     <${Toasts} />
   </div>`;
 }

@@ -56,11 +56,11 @@ function Choices({ id, list }) {
   return html`<datalist id=${id}>${list.map(({ value, label }) => html`<option key=${value} value=${value} label=${label} />`)}</datalist>`;
 }
 
-/** @param {{ label: string, value: string, onInput: (value: string) => void, rows?: number, placeholder?: string, wrong?: string | null, mono?: boolean, bare?: boolean, onKeyDown?: (event: KeyboardEvent) => void }} props */
-export function TextArea({ label, value, onInput, rows = 4, placeholder, wrong, mono = false, bare, onKeyDown }) {
+/** @param {{ label: string, value: string, onInput: (value: string) => void, rows?: number, placeholder?: string, wrong?: string | null, mono?: boolean, bare?: boolean, autofocus?: boolean, onKeyDown?: (event: KeyboardEvent) => void }} props */
+export function TextArea({ label, value, onInput, rows = 4, placeholder, wrong, mono = false, bare, autofocus = false, onKeyDown }) {
   const id = useId();
   return html`<${Field} label=${label} id=${id} wrong=${wrong} bare=${bare}>
-    <textarea id=${id} class=${mono ? "mono" : ""} rows=${rows} placeholder=${placeholder} spellcheck=${!mono} value=${value} onKeyDown=${onKeyDown}
+    <textarea id=${id} class=${mono ? "mono" : ""} rows=${rows} placeholder=${placeholder} spellcheck=${!mono} autofocus=${autofocus} value=${value} onKeyDown=${onKeyDown}
       aria-invalid=${wrong ? "true" : null} aria-describedby=${wrong ? `${id}-wrong` : null}
       onInput=${/** @param {InputEvent} event */ (event) => onInput(/** @type {HTMLTextAreaElement} */ (event.currentTarget).value)} />
   <//>`;

@@ -6,6 +6,7 @@ import { t } from "../strings.js";
  * @type {Page[]}
  */
 export const VIEWS = [
+  { path: "home", title: t.home.title, icon: "home", load: () => import("./home.js") },
   { path: "memories", title: t.nav.memories, icon: "memories", load: () => import("./memories.js") },
   { path: "sessions", title: t.sessions.title, icon: "sessions", load: () => import("./sessions.js") },
   { path: "facts", title: t.facts.title, icon: "facts", load: () => import("./facts.js") },

@@ -1,12 +1,13 @@
 // Memories: list, search as you type, filters, the detail of one, and changes of many.
-import { html, useDebounced, useEffect, useHotkey, useMedia, useMemo, useRef, useState } from "../ui/core.js";
+import { html, useDebounced, useEffect, useHotkey, useMedia, useMemo, useRef, useSignal, useState } from "../ui/core.js";
+import { AddMemoryButton, memoriesAdded, useWrites } from "../ui/add_memory.js";
 import { EvidenceBadge } from "../ui/badge.js";
 import { IconButton, Input } from "../ui/form.js";
 import { Icon } from "../ui/icons.js";
 import { focusFirst } from "../ui/list.js";
 import { Empty, Failed, Loading, NoMatch } from "../ui/states.js";
 import { Modes } from "../ui/modes.js";
-import { addressWith, setQuery, usePlace } from "../router.js";
+import { address, addressWith, setQuery, usePlace } from "../router.js";
 import { t } from "../strings.js";
 import { Bulk } from "./memories/bulk.js";
 import { Duplicates } from "./memories/duplicates.js";
@@ -36,6 +37,8 @@ function List({ query, children }) {
   const narrow = useMedia("(max-width: 760px)");
   const filters = useMemo(() => selectionOf(query), [query.toString()]);
   const source = useMemories(asked, filters, query.get("order") === "asc" ? "asc" : "desc");
+  const added = useSignal(memoriesAdded);
+  const addedBefore = useRef(added);
   const [chosen, setChosen] = useState(/** @type {Map<string, Memory>} */ (new Map()));
   const [filtering, setFiltering] = useState(!narrow && wantedFilters(query) > 0);
   const field = useRef(/** @type {HTMLElement | null} */ (null));
@@ -53,6 +56,10 @@ function List({ query, children }) {
       setText(asked);
     }
   }, [asked]);
+  useEffect(() => {
+    if (added !== addedBefore.current) source.reload();
+    addedBefore.current = added;
+  }, [added]);
   useEffect(() => setChosen(new Map()), [asked, query.getAll("scope").join(), query.getAll("kind").join()]);
   useHotkey("/", (event) => {
     event.preventDefault();
@@ -91,6 +98,7 @@ function List({ query, children }) {
           <${Input} label=${t.memories.search} bare type="search" value=${text} onInput=${setText} placeholder=${t.memories.search} onKeyDown=${keyed} />
           <kbd title=${t.memories.searchHint} aria-hidden="true">/</kbd>
         </div>
+        <span class="add-memory"><${AddMemoryButton} /></span>
         <${IconButton} icon="filter" label=${t.memories.filters} expanded=${filtering} pressed=${wantedFilters(query) > 0} onClick=${() => setFiltering(!filtering)} />
       </div>
       ${filtering && html`<${Filters} query=${query} />`}
@@ -120,13 +128,14 @@ function Status({ source, searching }) {
  * @param {{ source: import("./memories/source.js").Source, searching: boolean, filtered: boolean, children: import("../vendor/htm-preact.js").Child }} props
  */
 function Content({ source, searching, filtered, children }) {
+  const writes = useWrites();
   if (source.error) return html`<div class="fill"><${Failed} error=${source.error} retry=${source.reload} /></div>`;
   if (source.rows.length > 0) return children;
   if (source.loading) return html`<div class="fill pad"><${Loading} lines=${9} /></div>`;
   const { noMatchTitle, noMatchBody, clear } = t.memories;
   if (filtered) return html`<div class="fill"><${NoMatch} title=${noMatchTitle} body=${noMatchBody} label=${clear} clear=${() => setQuery(CLEARED)} /></div>`;
   if (searching) return html`<div class="fill"><${Empty} title=${noMatchTitle} body=${noMatchBody} /></div>`;
-  return html`<div class="fill"><${Empty} title=${t.memories.emptyTitle} body=${t.memories.emptyBody} /></div>`;
+  return html`<div class="fill"><${Empty} title=${t.memories.emptyTitle} body=${t.memories.emptyBody}><${AddMemoryButton} kind="primary" />${writes && html`<a href=${address("home")}>${t.sample.orLoad}</a>`}<//></div>`;
 }
 
 const CLEARED = { scope: null, kind: null, tag: null, source: null, since: null, until: null, archived: null };

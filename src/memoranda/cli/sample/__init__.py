@@ -1,1 +1,0 @@
-"""A short conversation and questions about it, for `memoranda demo`."""
