@@ -160,6 +160,18 @@ def test_a_question_for_a_user_uses_the_memories_of_that_user(talk: Seen, stage:
     assert "user=tim" in shown.url
 
 
+def test_files_that_are_not_indexed_yet_are_named_until_they_are(talk: Seen, stage: Stage) -> None:
+    store = talk.api.post("/v1/vector_stores", json={"name": "Long books"}).json()["id"]
+    text = "\n\n".join(f"Chapter {n}: the river has {n * 7} mills and {n} bridges." for n in range(40_000))
+    talk.api.post(f"/v1/vector_stores/{store}/files", files={"file": ("long.txt", text.encode())})
+    shown = talk.open("/ask")
+    shown.get_by_label("Long books").check()
+    pending = shown.get_by_text("1 file is being indexed: an answer now is made without it.")
+    pending.wait_for()
+    talk.api.delete(f"/v1/vector_stores/{store}").raise_for_status()
+    pending.wait_for(state="detached")
+
+
 def test_a_failed_answer_says_why_and_can_be_tried_again(talk: Seen, stage: Stage) -> None:
     stage.says({"status": 400, "message": "this model is out of order"}, "Here again.")
     shown = talk.open("/ask?memory=off")
@@ -192,7 +204,7 @@ def test_a_reader_may_not_ask(see: Callable[..., Seen], guarded: Process) -> Non
 def test_a_conversation_of_another_is_not_found(see: Callable[..., Seen], server: Process) -> None:
     page = see(server.url)
     page.expects(404)
-    page.open("/ask?response=resp_unknown").get_by_text("Not found").wait_for()
+    page.open("/ask?response=resp_unknown").get_by_role("heading", name="Not found").wait_for()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -232,9 +244,13 @@ def test_upload_and_ask(
     ask(shown, "At how many bar does the relief valve open?")
     shown.locator(".answer-text", has_text="14 bar").wait_for()
     shown.wait_for_url("**session=ask_*")
-    shown.locator(".answer-text .cite", has_text="1").wait_for()
+    shown.locator(".answer-text .cite", has_text="1").click()
+    shown.locator(".document-text mark", has_text="The relief valve").wait_for()
     assert axe(shown) == []
     page.open(shown.url.split("/console")[1])
+    shown.locator(".document-text mark", has_text="The relief valve").wait_for()
+    shown.keyboard.press("Escape")
+    shown.locator(".document-text").wait_for(state="detached")
     shown.locator(".answer-text", has_text="14 bar").wait_for()
     assert HOSTILE in shown.locator(".source-text").first.inner_text()
     shown.set_viewport_size(PHONE)

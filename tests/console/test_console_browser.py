@@ -57,6 +57,8 @@ def test_a_question_is_answered_with_quotations(page: Seen, server: Process) -> 
     shown.get_by_role("button", name="Ask", exact=True).click()
     shown.locator(".answer-foot", has_text="Quotations").wait_for()
     shown.locator(".source", has_text="The spare key is under the blue pot").get_by_text("Memory").wait_for()
+    shown.locator(".answer-text .cite", has_text="M1").click()
+    shown.locator(".detail .content-text", has_text="The spare key is under the blue pot").wait_for()
 
 
 def test_a_request_and_its_cost(page: Seen, server: Process) -> None:

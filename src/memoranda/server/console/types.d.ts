@@ -206,6 +206,6 @@ export interface Restored {
 }
 export interface AskedEntry {
   id: string; sessionId: string; question: string; answer: string; status: string; degraded?: string[];
-  sources: { filename: string; chunkIndex: number; citation?: string; preview?: string; heading?: string | null; cited?: boolean }[];
+  sources: { documentId: string; filename: string; chunkIndex: number; citation?: string; preview?: string; heading?: string | null; cited?: boolean }[];
   memories: { id: string; source: string; preview?: string }[];
 }

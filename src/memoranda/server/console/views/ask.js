@@ -11,6 +11,7 @@ import { isOpen, quotesOf } from "./ask/answer.js";
 import { Cited } from "./ask/cited.js";
 import { Composer } from "./ask/composer.js";
 import { useConversation } from "./ask/conversation.js";
+import { OwnCited } from "./ask/own_cited.js";
 import { TurnView } from "./ask/turn.js";
 import { UploadAsk } from "./ask/upload_ask.js";
 
@@ -20,11 +21,22 @@ const QUOTING = "extractive"; // the model of a server without a language model
 
 export function View() {
   const { query } = usePlace();
-  return query.get("mode") === "uploads" ? html`<div class="page"><section class="list-pane talk" aria-label=${t.ask.conversation}>
+  return query.get("mode") === "uploads" ? html`<${Uploads} query=${query} />` : html`<${Talk} query=${query} />`;
+}
+
+/** @param {{ query: URLSearchParams }} props */
+function Uploads({ query }) {
+  const cite = query.get("cite");
+  const close = () => setQuery({ cite: null });
+  useHotkey("Escape", () => cite !== null && close());
+  return html`<div class=${`page split ${cite === null ? "" : "with-detail"}`}>
+    <section class="list-pane talk" aria-label=${t.ask.conversation}>
       <header class="page-head"><h1>${t.ask.title}</h1><${AskModes} current="uploads" />
-        ${query.get("session") !== null && html`<a class="button small" href=${addressWith({ session: null, q: null })}><${Icon} name="add" />${t.ask.fresh}</a>`}</header>
-      <${UploadAsk} query=${query} /></section></div>`
-    : html`<${Talk} query=${query} />`;
+        ${query.get("session") !== null && html`<a class="button small" href=${addressWith({ session: null, q: null, cite: null })}><${Icon} name="add" />${t.ask.fresh}</a>`}</header>
+      <${UploadAsk} query=${query} />
+    </section>
+    ${cite !== null && html`<${OwnCited} key=${cite} cite=${cite} onClose=${close} />`}
+  </div>`;
 }
 
 /** What is asked: stores and memory, or documents of one's own. @param {{ current: "" | "uploads" }} props */

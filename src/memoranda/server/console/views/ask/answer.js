@@ -103,3 +103,21 @@ export function quotesOf(turn, number) {
     return [before, ...[...before.matchAll(/[.:!?\n]\s+/g)].map((end) => before.slice(end.index + end[0].length))];
   })).filter((quote) => quote.length >= LEAST);
 }
+
+/**
+ * Which memory a text ends with a quotation of: its place among them. Null if it is none's.
+ * @param {string} before
+ * @param {string[]} contents
+ */
+export function memoryOf(before, contents) {
+  const said = plain(before);
+  const ends = [said, ...[...said.matchAll(/[.:!?]\s+/g)].map((end) => said.slice(end.index + end[0].length))].filter((end) => end.length >= LEAST);
+  for (const end of ends) {
+    const place = contents.findIndex((content) => plain(content).includes(end));
+    if (place >= 0) return place;
+  }
+  return contents.length === 1 && contents[0] !== "" ? 0 : null;
+}
+
+/** A text on one line. @param {string} text */
+const plain = (text) => text.replace(/\s+/g, " ").trim();

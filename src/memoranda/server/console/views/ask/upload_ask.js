@@ -11,6 +11,7 @@ import { t } from "../../strings.js";
 import { DropTarget, Pickers } from "../knowledge/drop.js";
 import { FileStatus } from "../knowledge/files.js";
 import { Composer } from "./composer.js";
+import { ownCite } from "./own_cited.js";
 
 /**
  * @typedef {import("../../types.js").UploadedDocument} UploadedDocument
@@ -24,7 +25,9 @@ const API = "/api/v1/upload-ask";
 export function UploadAsk({ query }) {
   const documents = useLoaded("documents", (abort) => /** @type {Promise<import("../../api.js").Result<{ data: UploadedDocument[] }>>} */ (get(`${API}/documents`, { query: { limit: 100 }, abort })));
   const [sending, setSending] = useState(0);
-  usePoll((documents.data?.data ?? []).some((one) => one.status === "in_progress"), async () => documents.reload());
+  const reading = (documents.data?.data ?? []).filter((one) => one.status === "in_progress").length;
+  const waiting = reading + sending; // documents that an answer would not have
+  usePoll(reading > 0, async () => documents.reload());
   /** @param {import("../knowledge/drop.js").Found[]} files */
   const take = async (files) => {
     setSending((n) => n + files.length);
@@ -45,7 +48,7 @@ export function UploadAsk({ query }) {
       ${data.map((one) => html`<span class="own-document" key=${one.id} title=${one.error?.message ?? one.filename}><span class="own-name">${one.filename}</span>
         ${one.status !== "completed" && html`<${FileStatus} status=${one.status} />`}
         <${IconButton} icon="close" label=${`${t.remove}: ${one.filename}`} onClick=${() => drop(one, documents.reload)} /></span>`)}`}<//></div>
-    <${Questions} query=${query} />
+    <${Questions} query=${query} waiting=${waiting} />
   <//>`;
 }
 
@@ -56,8 +59,8 @@ async function drop(one, reload) {
   reload();
 }
 
-/** @param {{ query: URLSearchParams }} props */
-function Questions({ query }) {
+/** @param {{ query: URLSearchParams, waiting: number }} props */
+function Questions({ query, waiting: indexing }) {
   const session = query.get("session");
   const own = useRef(session); // the session whose answers are in `entries`
   const [entries, setEntries] = useState(/** @type {AskedEntry[]} */ ([]));
@@ -95,7 +98,7 @@ function Questions({ query }) {
       ${waiting !== null && html`<article class="turn"><h2 class="turn-question">${waiting}</h2><p class="quiet pulse">${t.ask.states.searching} …</p></article>`}
       ${error && html`<${Failed} error=${error} />`}
     </div>
-    <${Composer} query=${query} busy=${waiting !== null} onAsk=${ask} />`;
+    <${Composer} query=${query} busy=${waiting !== null} onAsk=${ask} indexing=${indexing} />`;
 }
 
 /** @param {{ entry: AskedEntry }} props */
@@ -107,21 +110,24 @@ function Entry({ entry }) {
     <div class="answer-foot">${entry.status !== "answered" && html`<${Badge}>${t.ask.quoted}<//>`}
       ${(entry.degraded ?? []).length > 0 && html`<${Badge} tone="warn">${t.degraded(entry.degraded ?? [])}<//>`}</div>
     ${sources.length + memories.length > 0 && html`<details class="sources" open><summary>${t.ask.passages} <span class="quiet">${t.ask.sources(sources.length, memories.length)}</span></summary><ul>
-      ${sources.map((one, i) => html`<li class="source" key=${one.citation ?? i}><span class="source-number" aria-hidden="true">${i + 1}</span><div><strong class="id">${one.filename}</strong>
+      ${sources.map((one, i) => html`<li class="source" key=${one.citation ?? i}><span class="source-number" aria-hidden="true">${i + 1}</span><div><a class="source-name" href=${ownCite(one.documentId, one.chunkIndex)}>${one.filename}</a>
         <span class="source-meta"><${Badge} tone="good">${t.ask.document}<//>${one.cited && html`<${Badge} tone="accent">${t.ask.cited}<//>`}
           <span class="quiet">${[t.knowledge.chunk(one.chunkIndex), one.heading].filter(Boolean).join(" · ")}</span></span>
         <p class="source-text">${one.preview}</p></div></li>`)}
-      ${memories.map((one) => html`<li class="source" key=${one.id}><span class="source-number" aria-hidden="true">–</span><div><a class="source-name" href=${address("memories", { id: one.id })}>${t.kinds[one.source] ?? one.source}</a>
+      ${memories.map((one, i) => html`<li class="source" key=${one.id}><span class="source-number" aria-hidden="true">M${i + 1}</span><div><a class="source-name" href=${address("memories", { id: one.id })}>${t.kinds[one.source] ?? one.source}</a>
         <span class="source-meta"><${Badge} tone="warn">${t.ask.memoryBadge}<//></span><p class="source-text">${one.preview}</p></div></li>`)}
     </ul></details>`}
   </article>`;
 }
 
-/** The answer with the number of the passage in place of each citation. @param {AskedEntry} entry */
-function numbered({ answer, sources }) {
-  const places = new Map(sources.map((one, i) => [`(${one.citation})`, i + 1]));
-  return answer.split(/(\(Doc [^()\s]+\/Chunk \d+\))/).map((piece) => {
-    const number = places.get(piece);
-    return number === undefined ? piece : html`<span class="cite" title=${sources[number - 1]?.filename}>${number}</span>`;
+/** The answer with a link to the passage or memory in place of each citation. @param {AskedEntry} entry */
+function numbered({ answer, sources, memories }) {
+  return answer.split(/(\(Doc [^()\s]+\/Chunk \d+\)|[[(]Memory \d+[\])])/).map((piece) => {
+    const place = sources.findIndex((one) => `(${one.citation})` === piece);
+    const source = sources[place];
+    if (source) return html`<a class="cite" href=${ownCite(source.documentId, source.chunkIndex)} aria-label=${t.ask.citation(place + 1, source.filename)}>${place + 1}</a>`;
+    const number = Number(/^[[(]Memory (\d+)/.exec(piece)?.[1]);
+    const memory = memories[number - 1];
+    return memory ? html`<a class="cite" href=${address("memories", { id: memory.id })} aria-label=${t.ask.memoryCitation(number)}>M${number}</a>` : piece;
   });
 }
