@@ -100,3 +100,43 @@ def test_a_memory_is_added(
     assert (made["kind"], made["user_id"], made["tags"]) == ("fact", "bob", ["gate"])
     assert made["occurred_at"].startswith("2026-04-01T")
     page.api.delete(f"/v1/memories/{made['id']}").raise_for_status()
+
+
+def test_the_palette_needs_the_keyboard_alone(
+    see: Callable[..., Seen], server: Process, axe: Callable[[Any], list[str]]
+) -> None:
+    page = see(server.url, reduced_motion="reduce")
+    shown = page.open("/home")
+    shown.keyboard.press("Control+k")
+    palette = shown.get_by_role("dialog", name="Go to a page, search, add or ask")
+    field = palette.get_by_role("combobox")
+    shown.keyboard.type("sess")
+    assert palette.get_by_role("option", selected=True).inner_text() == "Sessions"
+    shown.keyboard.press("Enter")
+    shown.wait_for_url("**/console/sessions")
+    shown.keyboard.press("Control+k")
+    shown.keyboard.type("pruning saw")
+    palette.get_by_role("option", name="Bob lends the pruning saw").wait_for()
+    assert axe(shown) == []
+    shown.keyboard.press("Tab")
+    shown.keyboard.press("Shift+Tab")
+    shown.keyboard.press("ArrowDown")
+    active = field.get_attribute("aria-activedescendant")
+    assert shown.locator(f"[id='{active}']").inner_text() == "Ask: pruning saw"
+    for _ in range(2):
+        shown.keyboard.press("ArrowDown")
+    shown.keyboard.press("Enter")
+    shown.locator(".detail .content-text", has_text="Bob lends the pruning saw").wait_for()
+    shown.keyboard.press("Control+k")
+    shown.keyboard.type("The hose is green.")
+    for key in ("ArrowDown", "ArrowDown", "Enter"):
+        shown.keyboard.press(key)
+    dialog = shown.get_by_role("dialog", name="Add memory")
+    assert dialog.get_by_label("Text").input_value() == "The hose is green."
+    shown.keyboard.press("Escape")
+    shown.keyboard.press("Control+k")
+    shown.keyboard.type("Where is the saw?")
+    for key in ("ArrowDown", "Enter"):
+        shown.keyboard.press(key)
+    shown.wait_for_url("**/console/ask?q=Where+is+the+saw%3F")
+    assert shown.get_by_label("Question").input_value() == "Where is the saw?"

@@ -3,6 +3,7 @@ import { html, render, useEffect, useErrorBoundary, useId, useLayoutEffect, useR
 import { AddMemoryDialog } from "./ui/add_memory.js";
 import { Button, IconButton, Input } from "./ui/form.js";
 import { Icon } from "./ui/icons.js";
+import { Palette, PaletteButton } from "./ui/palette.js";
 import { Empty, Failed, Loading } from "./ui/states.js";
 import { Toasts } from "./ui/toast.js";
 import { address, followLink, go, place, usePlace } from "./router.js";
@@ -72,10 +73,11 @@ function Shell() {
     <a class="skip" href="#main" onClick=${/** @param {Event} event */ (event) => { event.preventDefault(); main.current?.focus(); }}>${t.skip}</a>
     <header class="topbar">
       <${IconButton} icon="menu" label=${t.menu} expanded=${open} onClick=${() => setOpen(!open)} />
-      <span class="topbar-title">${page?.title ?? t.product}</span>
+      <span class="topbar-title">${page?.title ?? t.product}</span><span class="spring" />
+      <${PaletteButton} bare />
     </header>
     <aside class=${`sidebar ${open ? "open" : ""}`} aria-label=${t.product}>
-      <${Brand} />
+      <${Brand} /><${PaletteButton} />
       <nav aria-label=${t.nav.label}>
         ${VIEWS.map((one) => html`<a key=${one.path} href=${address(one.path)} aria-current=${one.path === view ? "page" : null} onClick=${() => setOpen(false)}>
           <${Icon} name=${one.icon} />${one.title}
@@ -87,7 +89,7 @@ function Shell() {
     <main id="main" ref=${main} tabIndex=${-1}>
       ${page ? html`<${Page} key=${page.path} page=${page} />` : html`<${Empty} title=${t.unknownView} body=${t.unknownViewBody} />`}
     </main>
-    <${AddMemoryDialog} />
+    <${Palette} pages=${VIEWS} /><${AddMemoryDialog} />
     <${Toasts} />
   </div>`;
 }
