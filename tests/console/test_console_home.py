@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from support.console import PHONE
+from support.console import PHONE, index
 from support.server_process import Process
 
 from .conftest import Seen
@@ -140,3 +140,17 @@ def test_the_palette_needs_the_keyboard_alone(
         shown.keyboard.press(key)
     shown.wait_for_url("**/console/ask?q=Where+is+the+saw%3F")
     assert shown.get_by_label("Question").input_value() == "Where is the saw?"
+
+
+def test_numbers_lead_to_what_they_count(page: Seen, server: Process) -> None:
+    store = page.api.post("/v1/vector_stores", json={"name": "Broken"}).json()["id"]
+    index(page.api, store, {"scan.pdf": b"%PDF-1.4 broken"})
+    shown = page.open("/knowledge")
+    shown.get_by_role("link", name="1 failed").click()
+    shown.wait_for_url(f"**/knowledge?store={store}&status=failed")
+    shown.locator(".vrow", has_text="scan.pdf").wait_for()
+    page.api.delete(f"/v1/vector_stores/{store}").raise_for_status()
+    shown = page.open("/admin")
+    facts = page.api.get("/v1/memories/stats").json()["by_kind"]["fact"]
+    shown.locator(".pairs > div", has_text="Fact").get_by_role("link", name=str(facts)).click()
+    shown.locator(".page-head .status", has_text=f"{facts} memories").wait_for()

@@ -7,6 +7,8 @@ import { Meter } from "../../ui/meter.js";
 import { Loaded } from "../../ui/states.js";
 import { TenantInput, useOperator } from "../../ui/tenant.js";
 import { toast } from "../../ui/toast.js";
+import { address } from "../../router.js";
+import { session } from "../../session.js";
 import { t } from "../../strings.js";
 import { used } from "../activity/spending.js";
 import { LimitsDialog } from "./limits_dialog.js";
@@ -19,6 +21,8 @@ import { LimitsDialog } from "./limits_dialog.js";
  */
 
 const BYTES = ["max_storage_bytes", "max_file_bytes"];
+/** The pages that list what the key's own tenant holds. */
+const LISTS = { files: address("knowledge"), chunks: address("knowledge"), memories: address("memories", { archived: 1 }) };
 
 /**
  * @param {string | null} tenant @param {AbortSignal} abort
@@ -70,7 +74,7 @@ function Both({ usage: { quotas, holdings, report }, onChanged }) {
         format=${/** @param {number} n */ (n) => sized(name, n)} says=${t.admin.of(sized(name, bounds[name] ?? 0))} />`)}</div>
       <dl class="facts-list">
         ${Object.entries(bounds).filter(([name]) => !(name in values)).map(([name, value]) => html`<div key=${name}><dt>${t.admin.limits[name] ?? name}</dt><dd>${sized(name, value)}</dd></div>`)}
-        ${/** @type {const} */ (["files", "chunks", "memories"]).map((name) => html`<div key=${name}><dt>${t.admin.holds[name]}</dt><dd>${number(holdings[name])}</dd></div>`)}
+        ${/** @type {const} */ (["files", "chunks", "memories"]).map((name) => html`<div key=${name}><dt>${t.admin.holds[name]}</dt><dd>${tenant === session.peek()?.tenant ? html`<a href=${LISTS[name]}>${number(holdings[name])}</a>` : number(holdings[name])}</dd></div>`)}
       </dl></section>
     <section class="card panel-card"><header class="panel-head"><h2>${t.admin.spending(tenant)}</h2>${edit("spending")}</header>
       <div class="meters">${Object.entries(used(report)).map(([name, { value, most }]) => html`<${Meter} key=${name} label=${t.activity.limits[name] ?? name} value=${value} most=${most} format=${number}

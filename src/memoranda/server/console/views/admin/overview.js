@@ -6,6 +6,7 @@ import { bytesOf } from "../../ui/bytes.js";
 import { Button } from "../../ui/form.js";
 import { Loaded } from "../../ui/states.js";
 import { Pairs, Table } from "../../ui/table.js";
+import { address } from "../../router.js";
 import { t } from "../../strings.js";
 
 /**
@@ -13,6 +14,11 @@ import { t } from "../../strings.js";
  * @typedef {import("../../types.js").Missing} Missing
  * @typedef {{ ready: boolean, checks: Record<string, string> }} Readiness
  */
+
+const STORED = { archived: 1 }; // what the statistics count: archived memories, too
+
+/** A number that leads to the list of what it counts. @param {number} n @param {string} href */
+const linked = (n, href) => (n === 0 ? t.number(n) : html`<a href=${href}>${t.number(n)}</a>`);
 
 /** @param {{ query: URLSearchParams, children: import("../../vendor/htm-preact.js").Child }} props */
 export function Overview({ children }) {
@@ -25,8 +31,8 @@ export function Overview({ children }) {
       <div class="panels">
         <section class="card panel-card"><h2>${t.admin.memories}</h2>
           <${Pairs} pairs=${[
-            [t.admin.memories, t.number(stats.memories)], [t.admin.characters, t.number(stats.characters)], [t.admin.chunks, t.number(stats.chunks)],
-            ...Object.entries(stats.by_kind).map(([kind, n]) => [t.kinds[kind] ?? kind, t.number(n)]),
+            [t.admin.memories, linked(stats.memories, address("memories", STORED))], [t.admin.characters, t.number(stats.characters)], [t.admin.chunks, linked(stats.chunks, address("knowledge"))],
+            ...Object.entries(stats.by_kind).map(([kind, n]) => [t.kinds[kind] ?? kind, linked(n, address("memories", { kind, ...STORED }))]),
           ]} /></section>
         <section class="card panel-card"><h2>${t.admin.indexes}</h2>
           <${Pairs} pairs=${[

@@ -70,7 +70,7 @@ function Shown({ store, path, query, loading, reload }) {
   }, [changes]);
   return html`<section class="list-pane" aria-label=${store.name || store.id}>
     <header class="page-head store-head"><${Back} /><h1 class="id">${store.name || store.id}</h1>
-      <div class="status quiet" role="status"><${Counts} counts=${store.file_counts} /><span>${bytesOf(store.usage_bytes)}</span></div>
+      <div class="status quiet" role="status"><${Counts} store=${store} /><span>${bytesOf(store.usage_bytes)}</span></div>
       <span class="spring" /><${Actions} store=${store} onChanged=${reload} /></header>
     <${Toolbar} asked=${asked} status=${status} store=${store.id} />
     <${Progress} store=${store.id} />

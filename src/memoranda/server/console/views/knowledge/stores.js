@@ -41,17 +41,19 @@ function Row({ store }) {
   return html`<div class="memory file">
     <div class="memory-main">
       <a class="memory-text" data-main href=${address("knowledge", { store: store.id })}>${store.name || store.id}</a>
-      <div class="memory-meta"><${Counts} counts=${store.file_counts} /><span>${bytesOf(store.usage_bytes)}</span>
+      <div class="memory-meta"><${Counts} store=${store} /><span>${bytesOf(store.usage_bytes)}</span>
         <span class="scope" title=${store.model}>${store.model}</span>
         <span>${t.knowledge.active} <${Time} at=${isoOf(store.last_active_at)} /></span></div>
     </div>
   </div>`;
 }
 
-/** How many files there are in each state. @param {{ counts: VectorStore["file_counts"] }} props */
-export function Counts({ counts }) {
-  return html`<span class="counts"><span>${t.knowledge.files(counts.total)}</span>
-    ${counts.in_progress > 0 && html`<${Badge} tone="accent">${t.knowledge.indexing(counts.in_progress)}<//>`}
-    ${counts.failed > 0 && html`<${Badge} tone="bad">${t.knowledge.failures(counts.failed)}<//>`}
-    ${counts.cancelled > 0 && html`<${Badge}>${t.knowledge.cancelled(counts.cancelled)}<//>`}</span>`;
+/** How many files of a store there are in each state; each number leads to these files. @param {{ store: VectorStore }} props */
+export function Counts({ store: { id, file_counts: counts } }) {
+  /** @param {string} status */
+  const at = (status) => address("knowledge", { store: id, status });
+  return html`<span class="counts"><a href=${at("")}>${t.knowledge.files(counts.total)}</a>
+    ${counts.in_progress > 0 && html`<a href=${at("in_progress")}><${Badge} tone="accent">${t.knowledge.indexing(counts.in_progress)}<//></a>`}
+    ${counts.failed > 0 && html`<a href=${at("failed")}><${Badge} tone="bad">${t.knowledge.failures(counts.failed)}<//></a>`}
+    ${counts.cancelled > 0 && html`<a href=${at("cancelled")}><${Badge}>${t.knowledge.cancelled(counts.cancelled)}<//></a>`}</span>`;
 }
