@@ -871,7 +871,7 @@ export const t = {
     orLoad: "Or load a sample on the home page",
   },
   storeChoice: {
-    upload: "Upload documents",
+    upload: "upload documents",
     waiting: /** @param {number} n */ (n) => `${count(n, "file is", "files are")} being indexed: an answer now is made without ${n === 1 ? "it" : "them"}.`,
   },
   palette: {

@@ -17,7 +17,7 @@ export function StoreChoice({ chosen, onChange }) {
     if (!loaded.loading) loaded.reload();
   });
   if (loaded.data === null) return loaded.error && html`<span class="wrong" role="alert">${loaded.error.message}</span>`;
-  if (stores.length === 0) return html`<span class="quiet">${t.context.noStores} <a href=${address("knowledge")}>${t.storeChoice.upload}</a></span>`;
+  if (stores.length === 0) return html`<span class="quiet">${t.context.noStores}: <a href=${address("knowledge")}>${t.storeChoice.upload}</a></span>`;
   return html`<fieldset class="stores"><legend>${t.context.stores}</legend>
     ${stores.map(({ id, name }) => html`<label class="toggle" key=${id}><input type="checkbox" checked=${chosen.includes(id)}
       onChange=${/** @param {Event} event */ (event) => onChange(/** @type {HTMLInputElement} */ (event.currentTarget).checked ? [...chosen, id] : chosen.filter((one) => one !== id))} /><${Icon} name=${chosen.includes(id) ? "check" : "add"} /><span>${name || id}</span></label>`)}

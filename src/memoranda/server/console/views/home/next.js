@@ -7,16 +7,15 @@ import { LoadSampleButton, RemoveSampleButton, sampleFile, sampleIn } from "../.
 import { address } from "../../router.js";
 import { session } from "../../session.js";
 import { t } from "../../strings.js";
-import { isEmpty } from "./overview.js";
 
 /** @param {{ overview: import("./overview.js").Overview, writes: boolean }} props `writes`: whether the key may store and ask */
 export function Next({ overview, writes }) {
-  const { stores } = overview;
+  const { facets, stores } = overview;
   const sample = stores.ok ? sampleIn(stores.data.data) : null;
   const only = stores.ok && stores.data.data.length === 1 ? stores.data.data[0]?.id : null;
   return html`<section class="card panel-card" aria-labelledby="home-next"><h2 id="home-next">${t.home.next}</h2>
     <ul class="steps">
-      ${writes && isEmpty(overview) && html`<${Step} icon="download" title=${t.sample.title} body=${t.sample.body}><${LoadSampleButton} small kind="primary" /><//>`}
+      ${writes && sample === null && facets.ok && facets.data.total === 0 && html`<${Step} icon="download" title=${t.sample.title} body=${t.sample.body}><${LoadSampleButton} small kind="primary" /><//>`}
       ${sample !== null && html`<${LoadedSample} store=${sample} writes=${writes} />`}
       ${writes && html`<${Step} icon="add" title=${t.home.add} body=${t.home.addBody}><${AddMemoryButton} small /><//>
       <${Step} icon="upload" title=${t.home.upload} body=${t.home.uploadBody}><a class="button small" href=${address("knowledge", { store: only })}>${t.nav.knowledge}</a><//>
