@@ -1,4 +1,4 @@
-"""Write docs/reference from the code: the Python interface, the HTTP routes, the commands, metrics and errors.
+"""Write docs/reference from the code: Python, HTTP, commands, configuration, metrics, errors.
 
 .venv/bin/python scripts/reference.py
 """
@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,9 @@ from memoranda.app.memoranda import Memoranda
 from memoranda.app.workspace import Features
 from memoranda.cli.app import app
 from memoranda.cli.commands import SECTIONS
+from memoranda.config.agent_sections import ServerKey
+from memoranda.config.sections import Config, own_types
+from memoranda.config.sources import Section
 from memoranda.responses.responses import Responses
 from memoranda.server.errors import STATUSES, type_of
 from memoranda.server.openapi import document
@@ -307,10 +311,15 @@ def shape(schema: Schema, nested: dict[str, None]) -> str:
 
 
 def bounds(schema: Schema, low: str, high: str, unit: str = "") -> str:
-    """Bounds as ` 1..100`; empty without any."""
-    if low not in schema and high not in schema:
+    """Bounds as ` 1..100`, ` from 1` or ` to 100`; empty without any."""
+    least, most = schema.get(low), schema.get(high)
+    if "exclusiveMinimum" in schema and low == "minimum":
+        return f" above {schema['exclusiveMinimum']}"
+    if least is None and most is None:
         return ""
-    return f" {schema.get(low, '')}..{schema.get(high, '')}{unit}"
+    if most is None:
+        return ", not empty" if (least, unit) == (1, " characters") else f" from {least}{unit}"
+    return f" to {most}{unit}" if least is None else f" {least}..{most}{unit}"
 
 
 def fallback(schema: Schema) -> str:
@@ -360,6 +369,76 @@ def option(each: Any) -> str:
     """The flags of an option and its value: `--limit N`."""
     value = "" if each.is_flag else f" {each.metavar}"
     return ", ".join(f"`{flag}{value}`" for flag in each.opts)
+
+
+# --- configuration -----------------------------------------------------------------------------------
+
+GUIDES = {
+    "database": "backends", "index": "backends", "words": "backends", "files": "backends", "embedder": "embedders",
+    "model": "models", "mcp": "mcp", "console": "console", "spending": "costs", "prices": "costs",
+    "upload_ask": "upload-ask", "keys[]": "http",
+}  # fmt: skip
+"""The page of `docs/guides` about a section."""
+KEY = ("key", "value", "default", "what it is")
+
+
+def configuration_page() -> str:
+    """Every key by its section, with its values and default."""
+    own: list[list[str]] = []
+    parts: list[str] = []
+    described = documents(Config)
+    for field in msgspec.structs.fields(Config):
+        if isinstance(field.default, Section):
+            parts += section_of(field.name, type(field.default))
+        elif field.name in ("data", "keys", "agents"):
+            value = f"`{msgspec.json.encode(field.default).decode()}`"
+            own.append([f"`{field.name}`", valued(own_types()[field.name]), value, described[field.name]])
+    head = (
+        "Where keys are set, and which setting goes before which, is in [the guide](../guides/configuration.md). The "
+        "variable of a key is `MEMORANDA_` and the key in capitals, with `__` for each dot."
+    )
+    return page("Configuration", head, table(KEY, own), *parts, *section_of("keys[]", ServerKey))
+
+
+def section_of(name: str, kind: type[Section]) -> list[str]:
+    """The heading, the page and the keys of a section."""
+    described = documents(kind)
+    rows = []
+    for field in msgspec.structs.fields(kind):
+        value = "" if field.required else default(field)
+        rows.append(
+            [f"`{name}.{field.name}`", valued(field.type), as_yaml(field, value), described[field.name]]
+        )
+    guide = f" See [the guide](../guides/{GUIDES[name]}.md)." if name in GUIDES else ""
+    return [f"## {name}", f"{sentence(kind.__doc__ or '')}{guide}", table(KEY, rows)]
+
+
+def as_yaml(field: Any, shown: str) -> str:
+    """A default as it is written in the configuration."""
+    if not shown:
+        return "required"
+    value = field.default_factory() if field.default is msgspec.NODEFAULT else field.default
+    return f"`{msgspec.json.encode(value).decode()}`"
+
+
+def valued(kind: Any) -> str:
+    """The values of a type in words."""
+    schema = msgspec.json.schema(kind)
+    return schema.get("description", "") if "description" in schema else shape(schema, {})
+
+
+def documents(kind: type) -> dict[str, str]:
+    """The docstrings below the fields of a class.
+
+    Raises:
+        KeyError: when a field is read that has none.
+    """
+    body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0].body  # type: ignore[attr-defined]
+    return {
+        field.target.id: sentence(says.value.value)
+        for field, says in pairwise(body)
+        if isinstance(field, ast.AnnAssign) and isinstance(says, ast.Expr)
+    }
 
 
 # --- metrics and errors ------------------------------------------------------------------------------
@@ -412,6 +491,7 @@ PAGES = {
     "python": python_page,
     "http": http_page,
     "commands": commands_page,
+    "configuration": configuration_page,
     "metrics": metrics_page,
     "errors": errors_page,
 }

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoranda.config.sections import Summarization
+from memoranda.config.agent_sections import Summarization
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.providers.chat.scripted import ScriptedModel
 from memoranda.responses import values

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from memoranda.config.sections import Model, Responses
+from memoranda.config.agent_sections import Model, Responses
 from memoranda.errors import IndexUnavailable
 from memoranda.responses.context import Remembered, prompt, remembered
 from memoranda.responses.history import Past

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memoranda.config.sections import Responses
+from memoranda.config.agent_sections import Responses
 from memoranda.errors import ModelBroken
 from memoranda.providers.chat.base import (
     Ask,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memoranda.config.sections import Responses as Settings
+from memoranda.config.agent_sections import Responses as Settings
 from memoranda.errors import NotFound
 from memoranda.responses.plan import tools_of
 from memoranda.responses.tools.base import Turn

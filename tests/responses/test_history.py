@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from memoranda.app.blocking import BlockingMemoranda
-from memoranda.config.sections import Summarization
+from memoranda.config.agent_sections import Summarization
 from memoranda.errors import NotFound
 from memoranda.providers.chat.extractive import ExtractiveModel
 from memoranda.providers.chat.scripted import ScriptedModel

@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from memoranda.app.blocking import BlockingMemoranda
-from memoranda.config.sections import Responses, Summarization
+from memoranda.config.agent_sections import Responses, Summarization
 from memoranda.errors import Forbidden, InvalidInput, NotFound
 from memoranda.responses.events import EventEmitter
 from memoranda.responses.history import Past

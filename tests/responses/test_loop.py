@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from memoranda.config.sections import Responses
+from memoranda.config.agent_sections import Responses
 from memoranda.errors import Conflict, ModelBroken, ModelRefused, ModelUnavailable
 from memoranda.providers.chat.base import Ask, Model, Piece
 from memoranda.providers.chat.scripted import ScriptedModel

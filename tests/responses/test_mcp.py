@@ -24,7 +24,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Mount, Route
 
-from memoranda.config.sections import Responses
+from memoranda.config.agent_sections import Responses
 from memoranda.errors import InvalidInput
 from memoranda.responses.declared import echoed
 from memoranda.responses.mcp_declaration import checked

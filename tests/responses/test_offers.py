@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoranda.config.sections import Responses
+from memoranda.config.agent_sections import Responses
 from memoranda.errors import InvalidInput
 from memoranda.responses.offers import MAX_TOOLS, choice, offers
 from memoranda.responses.plan import tools_of

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memoranda.config.sections import Summarization
+from memoranda.config.agent_sections import Summarization
 from memoranda.errors import ModelBroken, ModelUnavailable
 from memoranda.providers.chat.base import Model, TokenUsage
 from memoranda.providers.chat.extractive import ExtractiveModel

@@ -13,7 +13,7 @@ import pytest
 
 import memoranda
 from memoranda.app.blocking import BlockingMemoranda
-from memoranda.config.sections import Responses
+from memoranda.config.agent_sections import Responses
 from memoranda.errors import EmbedderUnavailable, Forbidden, InvalidInput, MemorandaError, NotFound
 from memoranda.knowledge.values import Passage
 from memoranda.providers.chat.base import Source

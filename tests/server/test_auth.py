@@ -8,7 +8,7 @@ import pytest
 from starlette.requests import HTTPConnection
 
 from memoranda.config import Config, Server
-from memoranda.config.sections import ServerKey
+from memoranda.config.agent_sections import ServerKey
 from memoranda.errors import ConfigError, Unauthorized
 from memoranda.server.auth import FORWARDED, Guard
 from memoranda.server.routes import ROUTES

@@ -13,7 +13,7 @@ from typing import Any
 import opentelemetry.trace  # noqa: F401 - as a program that traces does
 import pytest
 
-from memoranda.config.sections import Server
+from memoranda.config.data_sections import Server
 from memoranda.errors import IndexUnavailable
 from memoranda.server import logs
 from memoranda.server.routes import ROUTES

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from memoranda.app.blocking import BlockingMemoranda
 from memoranda.cli.app import app
-from memoranda.config.sections import Prices, Spending
+from memoranda.config.agent_sections import Prices, Spending
 from memoranda.errors import Forbidden, InvalidInput, ModelBroken, ModelError, SpendingLimit
 from memoranda.providers.chat.base import Ask, Piece
 from memoranda.providers.chat.script import Play, script_of

@@ -12,7 +12,7 @@ import random
 from typing import Any
 
 from memoranda.app.migration import MARKED, Moves
-from memoranda.config.sections import OPERATOR_TENANT
+from memoranda.config.agent_sections import OPERATOR_TENANT
 from memoranda.errors import ConfigError, MemorandaError
 from memoranda.providers.embeddings import open_embedder
 from memoranda.storage.sql.base import Connection

@@ -12,7 +12,8 @@ from pathlib import Path
 import msgspec
 
 from memoranda.concurrency.threads import Threads
-from memoranda.config.sections import Config, Model
+from memoranda.config.agent_sections import Model
+from memoranda.config.sections import Config
 from memoranda.document_qa.feature import check_dimension
 from memoranda.errors import ConfigError
 from memoranda.indexes.keyword import open_words

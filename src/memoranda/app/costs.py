@@ -6,7 +6,7 @@ from datetime import date
 
 import msgspec
 
-from memoranda.config.sections import OPERATOR_TENANT, Spending
+from memoranda.config.agent_sections import OPERATOR_TENANT, Spending
 from memoranda.errors import Forbidden, InvalidInput
 from memoranda.knowledge.quotas import check_changes
 from memoranda.store.core import Core, tenant_for

@@ -10,7 +10,7 @@ from collections.abc import Coroutine
 from concurrent.futures import CancelledError
 from typing import Any
 
-from memoranda.config.sections import OPERATOR_TENANT
+from memoranda.config.agent_sections import OPERATOR_TENANT
 from memoranda.errors import EmbedderUnavailable, IndexUnavailable, MemorandaError
 from memoranda.store.core import COMPACT_JOB, EMBED_JOB, Core
 from memoranda.store.feature import Feature

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from memoranda.app.backfills import Backfills
 from memoranda.app.costs import Costs
-from memoranda.config.sections import Spending
+from memoranda.config.agent_sections import Spending
 from memoranda.store.operations import Operation
 from memoranda.store.tenants import TenantQuery, limits_body
 

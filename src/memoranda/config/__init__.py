@@ -6,26 +6,11 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from memoranda.config.agent_sections import Model, Responses, ServerKey, Summarization
+from memoranda.config.data_sections import Database, Embedder, Index, Jobs, Limits, Search, Server, Words
 from memoranda.config.keys import masked
 from memoranda.config.layers import gather
-from memoranda.config.sections import (
-    Config,
-    Database,
-    Embedder,
-    Index,
-    Jobs,
-    Limits,
-    Model,
-    Responses,
-    Search,
-    Server,
-    ServerKey,
-    Setting,
-    Summarization,
-    Words,
-    own_types,
-    value_of,
-)
+from memoranda.config.sections import Config, Setting, own_types, value_of
 
 __all__ = [
     "Config",

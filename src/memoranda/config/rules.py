@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from memoranda.clock import zone_named
+from memoranda.config.agent_sections import ServerKey
+from memoranda.config.data_sections import Knowledge, Search
 from memoranda.config.keys import checked, leaves
-from memoranda.config.sections import Knowledge, Search, ServerKey, field_types
+from memoranda.config.sections import field_types
 from memoranda.config.sources import Given
 from memoranda.errors import ConfigError, InvalidInput
 

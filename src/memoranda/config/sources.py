@@ -23,6 +23,16 @@ Scope = Literal["session", "channel", "agent", "user", "global", "all"]
 Text = Annotated[str, Meta(min_length=1, description="text that is not empty")]
 Duration = Annotated[str, Meta(pattern=r"^[0-9]+(ms|s|m|h|d)$", description="a duration such as 24h")]
 When = Literal["lazy", "eager"]
+Weight = Annotated[float, Meta(ge=0)]
+Seconds = Annotated[float, Meta(gt=0)]
+Url = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9+.-]*:", description="a URL such as `memory:`")]
+WebUrl = Annotated[
+    str, Meta(pattern=r"^https?://[^/\s]+", description="a URL that begins with http:// or https://")
+]
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True):
+    """A group of settings."""
 
 
 class Given(msgspec.Struct, frozen=True):

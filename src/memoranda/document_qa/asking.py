@@ -9,7 +9,7 @@ from typing import TypeVar, Unpack
 import msgspec
 
 from memoranda.clock import moment, now_micros
-from memoranda.config.sections import UploadAsk as Settings
+from memoranda.config.agent_sections import UploadAsk as Settings
 from memoranda.contexts.assembly import semantic_query
 from memoranda.document_qa import log, prompting, turns
 from memoranda.document_qa.access import acting, called, seen_as, stored_id_of

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from memoranda.clock import moment, now_micros
-from memoranda.config.sections import OPERATOR_TENANT
+from memoranda.config.agent_sections import OPERATOR_TENANT
 from memoranda.errors import Forbidden
 from memoranda.knowledge.quotas import check_changes, quotas_of
 from memoranda.knowledge.values import Tenant, TenantQuotas, Usage

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memoranda.config.sections import Quotas
+from memoranda.config.data_sections import Quotas
 from memoranda.knowledge.admin import Admin
 from memoranda.store.operations import Operation
 from memoranda.store.tenants import TenantQuery, limits_body

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memoranda.clock import now_micros
-from memoranda.config.sections import Quotas
+from memoranda.config.data_sections import Quotas
 from memoranda.errors import NotFound
 from memoranda.knowledge import checks
 from memoranda.knowledge.access import sees_file

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from memoranda.clock import now_micros
-from memoranda.config.sections import Quotas
+from memoranda.config.data_sections import Quotas
 from memoranda.errors import InvalidInput, NotFound, StorageError
 from memoranda.knowledge import checks
 from memoranda.knowledge.access import file_condition, sees_file

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from memoranda.config.sections import Quotas
+from memoranda.config.data_sections import Quotas
 from memoranda.errors import InvalidInput, QuotaExceeded
 from memoranda.storage.sql.base import Connection
 

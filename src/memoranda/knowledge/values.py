@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypedDict, TypeVar
 import msgspec
 from msgspec import Meta
 
-from memoranda.config.sections import Quotas
+from memoranda.config.data_sections import Quotas
 from memoranda.text.splitting import Chunking
 from memoranda.text.tables import with_columns
 from memoranda.types import EvidenceLevel, Explanation, SearchMode, as_keyword

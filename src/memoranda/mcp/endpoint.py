@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from memoranda.config.sections import ToolSet
+from memoranda.config.agent_sections import ToolSet
 
 PATH = "/mcp"
 

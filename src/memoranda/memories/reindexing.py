@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from memoranda.config.sections import OPERATOR_TENANT
+from memoranda.config.agent_sections import OPERATOR_TENANT
 from memoranda.errors import InvalidInput
 from memoranda.indexes.vector import INDEXES
 from memoranda.store.access import must_be_admin

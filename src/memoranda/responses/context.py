@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from memoranda.config.sections import Model
+from memoranda.config.agent_sections import Model
 from memoranda.contexts.assembly import Assembled, Piece, assemble
 from memoranda.contexts.choosing import Chosen
 from memoranda.contexts.composing import (

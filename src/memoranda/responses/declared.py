@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from memoranda.config.sections import WebUrl
+from memoranda.config.sources import WebUrl
 from memoranda.errors import InvalidInput
 from memoranda.filters import parse
 from memoranda.text.hashing import digest

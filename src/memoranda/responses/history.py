@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from memoranda.config.sections import Summarization
+from memoranda.config.agent_sections import Summarization
 from memoranda.errors import InvalidInput, MemorandaError, NotFound
 from memoranda.providers.chat.base import Model
 from memoranda.responses import records

@@ -11,7 +11,7 @@ from urllib.parse import SplitResult, urlsplit
 import msgspec
 from msgspec import Meta
 
-from memoranda.config.sections import Responses as Settings
+from memoranda.config.agent_sections import Responses as Settings
 from memoranda.errors import InvalidInput
 from memoranda.responses.values import OWN_LABEL
 from memoranda.text.stored import compact_json

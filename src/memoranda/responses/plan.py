@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
+from memoranda.config.agent_sections import Responses as Settings
 from memoranda.config.sections import Config
-from memoranda.config.sections import Responses as Settings
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.providers.chat.base import Model
 from memoranda.responses import checks, records

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from memoranda.config.sections import Config, Summarization
+from memoranda.config.agent_sections import Summarization
+from memoranda.config.sections import Config
 from memoranda.errors import InvalidInput
 from memoranda.knowledge.checks import StoreMetadata, metadata_of, text_of
 from memoranda.responses.declared import (

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Iterator, Sequence
 
-from memoranda.config.sections import Summarization
+from memoranda.config.agent_sections import Summarization
 from memoranda.providers.chat.base import Model
 from memoranda.providers.chat.completion import EXTRACTIVE, THINKING, Meter, complete, notes_of
 from memoranda.responses import values

@@ -17,7 +17,8 @@ from msgspec.structs import replace
 from starlette.requests import HTTPConnection
 
 from memoranda.clock import zone_named
-from memoranda.config.sections import OPERATOR_TENANT, Config, ServerKey
+from memoranda.config.agent_sections import OPERATOR_TENANT, ServerKey
+from memoranda.config.sections import Config
 from memoranda.errors import ConfigError, Forbidden, InvalidInput, MissingKey, Unauthorized
 from memoranda.server.console_session import COOKIE, csrf_token, key_of
 from memoranda.server.errors import Refused

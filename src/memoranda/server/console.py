@@ -16,7 +16,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route as StarletteRoute
 from starlette.types import Receive, Scope, Send
 
-from memoranda.config.sections import Server, ServerKey
+from memoranda.config.agent_sections import ServerKey
+from memoranda.config.data_sections import Server
 from memoranda.errors import Unauthorized
 from memoranda.server.auth import Guard
 from memoranda.server.console_assets import Asset, assets

@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Iterable
 from hashlib import sha256
 
-from memoranda.config.sections import ServerKey
+from memoranda.config.agent_sections import ServerKey
 
 COOKIE = "memoranda_session"
 SECONDS = 12 * 3600

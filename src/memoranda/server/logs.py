@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from structlog.typing import EventDict, Processor
 
-    from memoranda.config.sections import Server
+    from memoranda.config.data_sections import Server
 
 REFUSED = (401, 403)
 READS = frozenset(("GET", "HEAD", "OPTIONS"))

@@ -16,7 +16,7 @@ from typing import Literal, Protocol, TypeVar
 import msgspec
 
 from memoranda.clock import now_micros
-from memoranda.config.sections import Sessions as Settings
+from memoranda.config.agent_sections import Sessions as Settings
 from memoranda.errors import MemorandaError
 from memoranda.sessions.records import SessionRow
 from memoranda.sessions.switches import summarized

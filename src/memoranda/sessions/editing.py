@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memoranda.clock import moment, now_micros
-from memoranda.config.sections import Sessions as Settings
+from memoranda.config.agent_sections import Sessions as Settings
 from memoranda.providers.embeddings.base import Embedder
 from memoranda.sessions.message_drafts import SOURCE, is_indexed, message_draft
 from memoranda.sessions.reactions import write_message

@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from memoranda.config.sections import Sessions as Settings
+from memoranda.config.agent_sections import Sessions as Settings
 from memoranda.errors import InvalidInput
 from memoranda.sessions.boundaries import SessionCloser, note
 from memoranda.sessions.log import Heard, Log, Logged, Saying, known_messages

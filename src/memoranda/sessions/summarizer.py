@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from memoranda.clock import local, moment
-from memoranda.config.sections import Sessions as Settings
+from memoranda.config.agent_sections import Sessions as Settings
 from memoranda.errors import ModelBroken
 from memoranda.providers.chat.base import Model
 from memoranda.providers.chat.completion import THINKING, complete, instructed

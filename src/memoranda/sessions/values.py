@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypedDict
 import msgspec
 from msgspec import Meta
 
-from memoranda.config.sections import Facts
+from memoranda.config.agent_sections import Facts
 from memoranda.types import MACHINES, UNNAMED, Content, Id, Metadata, Moment, some_text
 
 EXTRACT_JOB = "facts.extract"

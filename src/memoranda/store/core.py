@@ -11,7 +11,9 @@ from typing import Literal, Protocol, TypeVar
 import msgspec
 
 from memoranda.concurrency.threads import Threads
-from memoranda.config.sections import OPERATOR_TENANT, Config, Quotas
+from memoranda.config.agent_sections import OPERATOR_TENANT
+from memoranda.config.data_sections import Quotas
+from memoranda.config.sections import Config
 from memoranda.errors import Forbidden, NotFound
 from memoranda.filters import matches
 from memoranda.providers.chat.base import Model

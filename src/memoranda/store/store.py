@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from memoranda.config.sections import OPERATOR_TENANT
+from memoranda.config.agent_sections import OPERATOR_TENANT
 from memoranda.errors import DimensionMismatch
 from memoranda.indexes.keyword.base import Words
 from memoranda.indexes.vector.base import Index

@@ -15,7 +15,7 @@ import msgspec
 
 from memoranda.clock import moment, now_micros
 from memoranda.concurrency.threads import Threads
-from memoranda.config.sections import Spending
+from memoranda.config.agent_sections import Spending
 from memoranda.errors import MemorandaError, ModelError, SpendingLimit
 from memoranda.providers.chat.base import Ask, Ended, Model, Piece, TokenUsage
 from memoranda.providers.chat.completion import Meter, characters, estimated

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from memoranda.config.sections import Model as Settings
+from memoranda.config.agent_sections import Model as Settings
 from memoranda.errors import ConfigError, ModelBroken, ModelRefused, ModelUnavailable, UnknownModel
 from memoranda.providers.chat import Model, link, open_model
 from memoranda.providers.chat.base import (

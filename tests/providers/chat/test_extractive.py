@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoranda.config.sections import Model as Settings
+from memoranda.config.agent_sections import Model as Settings
 from memoranda.errors import ModelRefused
 from memoranda.providers.chat import open_model
 from memoranda.providers.chat.base import Ask, Ended, Piece, Source, TextDelta, ToolCallDelta

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from memoranda.config.sections import Model as Settings
+from memoranda.config.agent_sections import Model as Settings
 from memoranda.errors import ConfigError, ModelBroken, ModelError, ModelRefused, ModelUnavailable
 from memoranda.providers.chat import MODELS, Model, open_model
 from memoranda.providers.chat.base import Ask, Ended, Piece, Source, TextDelta, ToolCallDelta

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from memoranda.config.sections import Model as Settings
+from memoranda.config.agent_sections import Model as Settings
 from memoranda.errors import ModelBroken, ModelError, ModelRefused
 from memoranda.providers.chat import open_model
 from memoranda.providers.chat.base import AnswerTimedOut, Ask, Ended, Model, TextDelta, TokenUsage

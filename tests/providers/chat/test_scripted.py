@@ -11,7 +11,7 @@ from typing import Any
 import openai
 import pytest
 
-from memoranda.config.sections import Model as Settings
+from memoranda.config.agent_sections import Model as Settings
 from memoranda.errors import ConfigError, ModelUnavailable
 from memoranda.providers.chat import open_model
 from memoranda.providers.chat.base import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 
-from memoranda.config.sections import Model as Settings
+from memoranda.config.agent_sections import Model as Settings
 from memoranda.errors import ConfigError
 from memoranda.providers.chat.base import Model
 from memoranda.providers.embeddings.base import Embedder

@@ -17,8 +17,8 @@ import httpx
 import msgspec
 from msgspec.structs import asdict
 
+from memoranda.config.agent_sections import Model as Settings
 from memoranda.config.secret import Secret
-from memoranda.config.sections import Model as Settings
 from memoranda.errors import (
     ConfigError,
     ModelBroken,

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 
 import msgspec
 
-from memoranda.config.sections import Model as Settings
+from memoranda.config.agent_sections import Model as Settings
 from memoranda.errors import ModelRefused
 from memoranda.providers.chat.base import Ask, Ended, Model, Piece, TextDelta, TokenUsage, ToolCallDelta
 from memoranda.providers.chat.calls import new_call_id

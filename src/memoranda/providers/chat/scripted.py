@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
-from memoranda.config.sections import Model as Settings
+from memoranda.config.agent_sections import Model as Settings
 from memoranda.errors import ModelBroken, ModelRefused, ModelUnavailable
 from memoranda.providers.chat.base import Ask, Model, Piece
 from memoranda.providers.chat.script import Cue, Play, Scripted, TurnCriteria, script_of, unscripted

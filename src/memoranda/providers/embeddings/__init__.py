@@ -6,7 +6,7 @@ from importlib import import_module
 
 import msgspec
 
-from memoranda.config.sections import Embedder as Settings
+from memoranda.config.data_sections import Embedder as Settings
 from memoranda.errors import ConfigError
 from memoranda.providers.embeddings.base import Calibration, Embedded, Embedder, Span, Task
 from memoranda.providers.embeddings.cache import CachedEmbedder

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from memoranda.config.sections import Embedder as Settings
+from memoranda.config.data_sections import Embedder as Settings
 from memoranda.errors import ConfigError
 from memoranda.providers.embeddings.base import (
     Calibration,

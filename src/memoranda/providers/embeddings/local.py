@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memoranda.config.sections import Embedder as Settings
+from memoranda.config.data_sections import Embedder as Settings
 from memoranda.errors import ConfigError
 from memoranda.providers.embeddings.base import ThreadedEmbedder
 from memoranda.providers.embeddings.manifest import MANIFEST, open_folder

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memoranda.config.sections import Embedder as Settings
+from memoranda.config.data_sections import Embedder as Settings
 from memoranda.errors import ConfigError
 from memoranda.providers.embeddings.base import Task
 from memoranda.providers.embeddings.http import Unusable

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from memoranda.config.sections import Embedder as Settings
+from memoranda.config.data_sections import Embedder as Settings
 from memoranda.errors import ConfigError
 from memoranda.providers.embeddings.base import Task
 from memoranda.providers.embeddings.http import Refused, Unusable

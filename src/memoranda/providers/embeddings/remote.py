@@ -18,9 +18,9 @@ import numpy as np
 from msgspec.structs import asdict
 from numpy.typing import NDArray
 
+from memoranda.config.data_sections import Embedder as Settings
 from memoranda.config.keys import checked
 from memoranda.config.secret import Secret
-from memoranda.config.sections import Embedder as Settings
 from memoranda.config.sections import field_types
 from memoranda.errors import ConfigError, EmbedderUnavailable
 from memoranda.providers.embeddings.base import (

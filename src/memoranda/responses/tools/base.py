@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from memoranda.config.sections import Responses as Settings
+from memoranda.config.agent_sections import Responses as Settings
 from memoranda.contexts.result_text import author_of, class_of
 from memoranda.errors import Forbidden
 from memoranda.providers.chat.base import Source

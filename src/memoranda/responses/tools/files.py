@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from memoranda import filters
 from memoranda.clock import now_micros
-from memoranda.config.sections import Responses as Settings
+from memoranda.config.agent_sections import Responses as Settings
 from memoranda.contexts.assembly import Count, cut
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.knowledge import Knowledge

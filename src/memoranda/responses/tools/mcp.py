@@ -8,7 +8,7 @@ from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from memoranda.config.sections import Responses as Settings
+from memoranda.config.agent_sections import Responses as Settings
 from memoranda.contexts.assembly import cut
 from memoranda.errors import InvalidInput, MemorandaError
 from memoranda.extras import needed

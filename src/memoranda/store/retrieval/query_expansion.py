@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import numpy as np
 
-from memoranda.config.sections import Search
+from memoranda.config.data_sections import Search
 from memoranda.errors import EmbedderUnavailable, ModelBroken, ModelError, SpendingLimit
 from memoranda.providers.chat.base import Model
 from memoranda.providers.chat.completion import complete, instructed
