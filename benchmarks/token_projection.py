@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoranda.app.evals import locomo
-from memoranda.config.sections import Embedder as Settings
+from memoranda.config.data_sections import Embedder as Settings
 from memoranda.providers.embeddings.local import open_local
 from memoranda.providers.embeddings.onnx import OnnxEmbedder
 from memoranda.store.rows import searched_text

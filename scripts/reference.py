@@ -29,7 +29,7 @@ from memoranda.app.blocking.workspace import BlockingFeatures
 from memoranda.app.memoranda import Memoranda
 from memoranda.app.workspace import Features
 from memoranda.cli.app import app
-from memoranda.cli.commands import SECTIONS
+from memoranda.cli.commands import CALLS, SECTIONS
 from memoranda.config.agent_sections import ServerKey
 from memoranda.config.sections import Config, own_types
 from memoranda.config.sources import Section
@@ -361,7 +361,9 @@ def command_of(name: str, command: Any, shared: dict[str, list[str]]) -> str:
         if each.opts[0] not in SHARED or shared.setdefault(each.opts[0], row) != row:
             options.append(row)
     usage = " ".join([name, *(row[0].strip("`") for row in arguments)])
-    lines = [f"### {name}", f"```sh\n{usage}\n```", command.help and inspect.cleandoc(command.help)]
+    calls = "\n".join(f"memoranda {call}" for call in CALLS.get(name.removeprefix("memoranda "), ()))
+    shown = f"For example:\n\n```sh\n{calls}\n```" if calls else ""
+    lines = [f"### {name}", f"```sh\n{usage}\n```", command.help and inspect.cleandoc(command.help), shown]
     return "\n\n".join(line for line in [*lines, table(["", ""], [*arguments, *options])] if line)
 
 

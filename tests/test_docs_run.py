@@ -3,20 +3,86 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
+from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from support.chat_server import serving
 from support.commands import served
 from support.pdf_files import page as content
 from support.pdf_files import pdf_of
 
 DOCS = Path(__file__).parents[1] / "docs"
 ADDRESS = "http://127.0.0.1:8377"
+BY_HAND = ("python3 -m venv", "memoranda console")
+"""Beginnings of blocks that a user runs, and no test."""
+
+
+MODEL = "http://localhost:11434/v1"
+BERLIN = {"text": "Ada lives in Berlin.", "messages": [1], "op": "replaces F1", "quote": "moved to Berlin"}
+MUNICH = {"text": "Ada lives in Munich.", "messages": [1], "op": "add", "quote": "live in Munich"}
+"""Facts of the assistant's user, as a model writes them."""
+SCRIPTS: dict[str, list[Any]] = {
+    "quickstart.md": [{"text": "Better not: lavender attracts bees."}],
+    "tutorials/assistant.md": [
+        {"when": "Conversation:[^$]*Munich", "text": json.dumps({"facts": [MUNICH]})},
+        {"when": "Conversation:[^$]*Berlin", "text": json.dumps({"facts": [BERLIN]})},
+        {"when": "Munich", "text": "Munich, noted."},
+        {"when": "Berlin", "text": "Welcome to Berlin."},
+    ],
+    "tutorials/group-chat.md": [{"text": "Ben wants it red, Ana does not."}],
+    "tutorials/documents.md": [],
+    "tutorials/tenants.md": [],
+    "tutorials/coding-agent.md": [],
+}
+"""What a language model answers to the programs of each page that runs as a whole."""
+SAID = {"quickstart.md": "May I sit beside the lavender?\n\n"}
+"""What a user of the page's programs types."""
+
+
+@pytest.mark.parametrize("page", SCRIPTS)
+def test_a_page_runs_from_its_beginning_to_its_end(page: str, tmp_path: Path) -> None:
+    """Each block runs in one folder, one after the other, and prints at least the block of text that follows it."""
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", (DOCS / page).read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    shutil.copy(DOCS.parent / "LICENSE", tmp_path)
+    with ExitStack() as stack:
+        model, _ = stack.enter_context(serving(SCRIPTS[page]))
+        env = {
+            **os.environ,
+            "HOME": str(tmp_path),
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        }
+        url, printed = "", ""
+        for kind, text in blocks:
+            if kind == "yaml":
+                (tmp_path / "memoranda.yaml").write_text(text)
+            elif kind == "text":
+                assert page_has(printed, text), printed
+            elif kind in ("sh", "python"):
+                if ADDRESS in text and not url:
+                    url = stack.enter_context(served(tmp_path))
+                command = ["sh", "-e", "-c"] if kind == "sh" else [sys.executable, "-c"]
+                command.append(text.replace(MODEL, model).replace(ADDRESS, url))
+                ended = subprocess.run(
+                    command, cwd=tmp_path, env=env, input=SAID.get(page), capture_output=True, text=True
+                )
+                assert ended.returncode == 0, ended.stderr
+                printed = ended.stdout
+
+
+def page_has(printed: str, text: str) -> bool:
+    """True if a block of text is printed, the day of today in place of `TODAY`."""
+    return text.replace("TODAY", datetime.now(UTC).strftime("%d %B %Y")) in printed or text.startswith(
+        BY_HAND
+    )
 
 
 def program_of(page: str, has: str) -> str:

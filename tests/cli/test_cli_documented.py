@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 import typer
 
 from memoranda.cli.app import app
-from memoranda.cli.commands import COMMANDS
+from memoranda.cli.commands import CALLS, COMMANDS
 
 GROUP = typer.main.get_command(app)
 CONTEXT = typer.Context(GROUP)
@@ -41,6 +42,15 @@ def test_every_command_and_option_says_what_it_is(name: str) -> None:
     command = TREE[name]
     assert command.help
     assert all(each.help for each in command.params)
+
+
+@pytest.mark.parametrize("call", [call for calls in CALLS.values() for call in calls])
+def test_an_example_is_a_call_of_its_command(call: str) -> None:
+    name, *words = shlex.split(call.partition(" <")[0])
+    command = GROUP.get_command(CONTEXT, name)  # type: ignore[attr-defined]
+    if words and words[0] in getattr(command, "commands", {}):
+        command = command.commands[words.pop(0)]
+    command.make_context(name, words)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -16,6 +16,8 @@ def served(folder: Path, *options: str) -> Iterator[str]:
     command = [sys.executable, "-m", "memoranda", "serve", "--port", "0", *options]
     with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
-        yield server.stderr.readline().split()[-1]
-        server.send_signal(signal.SIGINT)
-        server.stderr.read()
+        try:
+            yield server.stderr.readline().split()[-1]
+        finally:
+            server.send_signal(signal.SIGINT)
+            server.stderr.read()

@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from memoranda.cli.commands import ABOUT, COMMANDS, overview
+from memoranda.cli.commands import ABOUT, COMMANDS, examples, overview
 from memoranda.cli.metavars import name_values
 from memoranda.cli.usage_errors import UsageError, as_option, no_arguments, sentence, unknown_command
 from memoranda.errors import InvalidInput, MemorandaError
@@ -56,6 +56,7 @@ class Commands(TyperGroup):
             group.command(cmd_name)(command_or_group)
         command = get_command(group)
         command.name = cmd_name
+        command.epilog = examples(cmd_name)
         name_values(command)
         return command
 

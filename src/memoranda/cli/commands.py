@@ -148,6 +148,43 @@ EXAMPLES = """\
   memoranda index README.md docs --store manuals
   memoranda ask "how is a folder moved?" --store manuals
   memoranda serve"""
+CALLS = {
+    "add": (
+        'add "The spare key is under the blue pot." --user ada --tag house',
+        "add - --role user < notes.txt",
+    ),
+    "search": (
+        'search "where is the key?" --user ada --limit 3 --explain',
+        'search "how is it cleaned?" --store manuals',
+    ),
+    "ask": (
+        'ask "how is a folder moved?" --store manuals',
+        'ask "Where does Ana live?" --user ana --no-memory',
+    ),
+    "context": ('context "Where does Ana live?" --user ana --budget 800',),
+    "list": ("list --user ada --kind fact",),
+    "update": ("update mem_1 --tag house --importance 2",),
+    "forget": ('forget --user ada --text "blue pot" --yes',),
+    "facets": ("facets --user ada",),
+    "index": ("index README.md docs --store manuals", "index notes --store notes --prune"),
+    "stores": ("stores create manuals", "stores files manuals"),
+    "files": ("files upload report.pdf",),
+    "facts": ("facts list --user ada", "facts extract monday"),
+    "sessions": ("sessions list --channel garden", "sessions summarize monday"),
+    "agents": ('agents create Support --instructions "Answer from the documents."',),
+    "serve": (
+        "serve --set model.url=http://localhost:11434/v1 --set model.name=qwen3:8b",
+        "serve --port 9000",
+    ),
+    "mcp": ("mcp --data ~/memory --user ada",),
+    "connect": ("connect claude-code --data ~/memory --user ada --dry-run",),
+    "export": ("export --output everything.zip", "export --output ada.jsonl --user ada"),
+    "import": ("import everything.zip", "import chatgpt.zip --user ada --dry-run"),
+    "backfill": ("backfill embeddings",),
+    "quotas": ("quotas --quota max_stores=10",),
+    "switches": ("switches --switch extraction=on",),
+}
+"""Calls that the help of a command shows."""
 OPTIONS = {
     "--data, --config, --set, --json": "Go after the command: the folder, a configuration file, a setting, JSON.",
     "--version": "Print the version and stop.",
@@ -165,6 +202,17 @@ def overview(width: int) -> str:
         parts.append(_listed(title, {name: says for name, (_, says) in commands.items()}, longest, width))
     parts += [f"Examples\n{EXAMPLES}", _listed("Options", OPTIONS, longest, width)]
     return "\n\n".join(parts)
+
+
+def examples(name: str) -> str | None:
+    """Return what the help of a command has at its end; None for a command without examples. The first character of the
+    second paragraph keeps its lines as they are."""
+    calls = CALLS.get(name)
+    return (
+        None
+        if calls is None
+        else "\n".join(["Examples:", "", "\b", *(f"  memoranda {call}" for call in calls)])
+    )
 
 
 def _listed(title: str, lines: dict[str, str], longest: int, width: int) -> str:

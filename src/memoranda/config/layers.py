@@ -107,7 +107,9 @@ class Reading:
 
     def _unknown_variable(self, name: str, meant: str | None) -> None:
         fix = (
-            f"did you mean `{meant}`?" if meant else "see `docs/reference/configuration.md` for those there are"
+            f"did you mean `{meant}`?"
+            if meant
+            else "see `docs/reference/configuration.md` for those there are"
         )
         self.problems.append(ConfigError(name, f"unknown variable `{name}`; {fix}"))
 

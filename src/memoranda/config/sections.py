@@ -59,8 +59,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that can be set. `Config()` is the defaults; `config.load` reads and checks the rest."""
 
     data: Text = "./memoranda-data"
-    """The folder everything is kept in; `:memory:` keeps nothing; `~` is the home folder. Only its owner may read it, and
-    one process has it open. It is not used when rows, vectors, words and files are all elsewhere."""
+    """The folder everything is kept in; `:memory:` keeps nothing; `~` is the home folder. Only its owner may read it,
+    and one process has it open. It is not used when rows, vectors, words and files are all elsewhere."""
     database: Database = Database()
     index: Index = Index()
     words: Words = Words()

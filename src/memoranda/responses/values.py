@@ -259,6 +259,14 @@ class Response(msgspec.Struct, kw_only=True):
     extensions: dict[str, Any] = {}
     """`answered_by`, `degraded`, `memory`, `history`, `conversation_summary`: see `docs/concepts/responses.md`."""
 
+    @property
+    def output_text(self) -> str:
+        """The text of all messages in `output`; empty if there is none."""
+        messages = (item for item in self.output if item["type"] == "message")
+        return "".join(
+            part["text"] for item in messages for part in item["content"] if part["type"] == "output_text"
+        )
+
 
 class Summary(msgspec.Struct, kw_only=True):
     """A summary of a conversation's beginning. `summarized_up_to` is the last response it covers, or in a
