@@ -11,6 +11,7 @@ import pytest
 
 from support.console import PHONE
 from support.server_process import Process
+from support.waiting import until
 
 from .conftest import Seen
 from .test_console_pages import WIDE
@@ -37,10 +38,20 @@ def add(shown: Any, question: str, *answers: str) -> None:
     dialog.get_by_role("button", name="Add", exact=True).click()
 
 
+def ended_by_the_client(metrics: str) -> bool:
+    """Return True if the server has stopped an evaluation whose client was gone."""
+    return any("/v1/evaluations" in line and "499" in line for line in metrics.splitlines())
+
+
 def test_a_bundled_set_is_compared_question_by_question(page: Seen) -> None:
     shown = page.open("/evaluation")
     shown.get_by_label("Questions", exact=True).select_option("assistant")
     shown.get_by_role("group", name="Configuration B").get_by_label("Second stage").select_option("off")
+    shown.get_by_role("button", name="Run").click()
+    shown.get_by_role("progressbar", name="The evaluation runs").wait_for()
+    shown.get_by_role("button", name="Cancel").click()
+    shown.get_by_text("Compare two configurations").wait_for()
+    until(lambda: page.api.get("/metrics").text, "the end on the server", accept=ended_by_the_client)
     shown.get_by_role("button", name="Run").click()
     found = result(shown)
     assert "set=assistant" in shown.url
@@ -55,7 +66,7 @@ def test_a_bundled_set_is_compared_question_by_question(page: Seen) -> None:
         },
     ).json()
     means = [scored["scores"]["all"]["recall@1"] for scored in api["configurations"]]
-    row = found.get_by_role("row", name="Recall@1", exact=False).first
+    row = found.get_by_role("row", name="Right results in first place Recall@1", exact=False)
     assert [row.locator("td").nth(n).inner_text() for n in (1, 2)] == [f"{mean:.3f}" for mean in means]
     worse = [
         question["query"]

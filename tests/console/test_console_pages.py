@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 import memoranda
-from support.console import PAGES, PHONE, QUESTIONS
+from support.console import DESKTOP, PAGES, PHONE, QUESTIONS
 from support.server_process import Process
 from support.waiting import until
 
@@ -22,6 +22,35 @@ WIDE = """[...document.querySelectorAll("main *")].filter(e => getComputedStyle(
     && e.scrollWidth > e.clientWidth + 1 && e.getBoundingClientRect().right > innerWidth + 1)
     .map(e => e.outerHTML.slice(0, 120))"""
 """The elements that stand out of the window."""
+
+CLIPPED = """() => {
+    const pen = document.createElement("canvas").getContext("2d");
+    const hides = e => ["hidden", "clip"].includes(getComputedStyle(e).overflowX);
+    const says = e => e.title || getComputedStyle(e).textOverflow === "ellipsis" || e.closest("[title], .hidden");
+    const found = [...document.querySelectorAll("body *")].filter(e => {
+        const box = e.getBoundingClientRect();
+        if (!box.width || getComputedStyle(e).visibility === "hidden" || e.closest("h1") || says(e)) return false;
+        if (e.matches("select, input[placeholder]:placeholder-shown")) {
+            const style = getComputedStyle(e), select = e.matches("select");
+            pen.font = style.font;
+            const text = select ? e.selectedOptions[0]?.text ?? "" : e.placeholder;
+            const padding = parseFloat(style.paddingLeft) + parseFloat(style.paddingRight);
+            const room = e.clientWidth - padding - (select ? 16 : 0);
+            return pen.measureText(text).width > room + 1;
+        }
+        if (![...e.childNodes].some(one => one.nodeType === 3 && one.data.trim())) return false;
+        if (hides(e) && e.scrollWidth > e.clientWidth + 1) return true;
+        for (let over = e.parentElement; over && over !== document.body; over = over.parentElement) {
+            const edge = over.getBoundingClientRect();
+            if (["auto", "scroll"].includes(getComputedStyle(over).overflowX)) return false;
+            const beside = box.left >= edge.right || box.top >= edge.bottom || box.bottom <= edge.top;
+            if (hides(over) && !says(over) && !beside && box.right > edge.right + 1) return true;
+        }
+        return false;
+    });
+    return found.map(e => `${innerWidth} ${e.outerHTML.slice(0, 120)}`);
+}"""
+"""The texts that are cut without an ellipsis or a title that has them whole."""
 
 AS_INTL = """() => {
     const whole = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
@@ -49,8 +78,14 @@ def test_rules_of_accessibility(
     see: Callable[..., Seen], server: Process, axe: Callable[[Any], list[str]], name: str, theme: str
 ) -> None:
     page = see(server.url, color_scheme=theme, reduced_motion="reduce")
-    assert axe(page.open(f"/{name}")) == []
-    assert axe(page.open(f"/{name}{QUESTIONS.get(name, '')}")) == []
+    for address in (f"/{name}", f"/{name}{QUESTIONS.get(name, '')}"):
+        page.page.set_viewport_size(DESKTOP)
+        shown = page.open(address)
+        assert axe(shown) == []
+        for width in (DESKTOP["width"], 768, PHONE["width"]):
+            shown.set_viewport_size({"width": width, "height": 812})
+            shown.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+            assert shown.evaluate(CLIPPED) == []
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -150,6 +185,25 @@ def test_a_page_loads_little(page: Seen) -> None:
         context.close()
 
 
+def test_rows_name_the_speaker_and_the_date_of_the_order(page: Seen) -> None:
+    query = {"scopes": "session:kitchen-plan", "kinds": "message"}
+    memories = page.api.get("/v1/memories", params=query).json()["data"]
+    said = next(memory for memory in memories if memory["metadata"].get("speaker") == "Bo")
+    shown = page.open("/memories?scope=session:kitchen-plan&kind=message")
+    assert shown.locator(".list-head").inner_text().split("\n") == ["Newest first", "Stored"]
+    row = shown.locator(".vrow", has_text=said["content"])
+    assert row.locator(".speaker").inner_text() == "Bo"
+    assert row.locator(".memory-line time").get_attribute("datetime") == said["created_at"]
+    assert row.locator(".memory-meta time").get_attribute("datetime") == said["occurred_at"]
+    shown = page.open("/memories?scope=session:kitchen-plan&kind=message&order=asc")
+    assert shown.locator(".list-head").inner_text().split("\n") == ["Oldest first", "Stored"]
+    shown = page.open("/memories?q=sink+window&kind=message")
+    assert shown.locator(".list-head").inner_text().split("\n") == ["Best score first", "Happened"]
+    moment = row.first.locator("time")
+    assert moment.get_attribute("datetime") == said["occurred_at"]
+    assert "Bo" in row.first.inner_text()
+
+
 def test_filters_are_in_the_address(page: Seen) -> None:
     shown = page.open("/memories?scope=channel:garden")
     assert shown.locator(".vrow").count() == 3
@@ -197,6 +251,29 @@ def test_months_are_counted_as_they_are_filtered(see: Callable[..., Seen], serve
         bars.get_by_role("button", name=f"{month} ({count})").click()
         noun = "memory" if count == 1 else "memories"
         shown.locator(".page-head .status", has_text=f"{count} {noun}").wait_for()
+
+
+def test_a_map_names_its_regions(page: Seen) -> None:
+    shown = page.open("/map")
+    labels = shown.locator(".region")
+    labels.nth(2).wait_for()
+    contents = [row["content"] for row in page.api.get("/v1/memories?limit=1000").json()["data"]]
+    for text in labels.locator(".region-text").all_inner_texts():
+        assert any(content.startswith(text) for content in contents), text
+    boxes = [one.bounding_box() or {} for one in labels.all()]
+    for n, a in enumerate(boxes):
+        for b in boxes[n + 1 :]:
+            beside = a["x"] + a["width"] <= b["x"] or b["x"] + b["width"] <= a["x"]
+            assert beside or a["y"] + a["height"] <= b["y"] or b["y"] + b["height"] <= a["y"]
+    name = labels.first.locator(".region-text").inner_text()
+    labels.first.focus()
+    shown.locator(".tip", has_text=name).wait_for()
+    before = labels.all_inner_texts()
+    shown.mouse.move(boxes[0]["x"] + boxes[0]["width"] / 2, boxes[0]["y"] + boxes[0]["height"] / 2)
+    shown.mouse.wheel(0, -600)
+    until(labels.all_inner_texts, "other names", accept=lambda texts: bool(texts) and texts != before)
+    labels.first.click()
+    shown.locator(".chosen-row").first.wait_for()
 
 
 def test_filters_count_what_there_is(page: Seen) -> None:

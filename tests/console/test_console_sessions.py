@@ -9,6 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from support.server_process import Process
+from support.waiting import until
 
 from .conftest import Seen
 
@@ -38,6 +39,21 @@ def test_a_session_with_messages_and_summary(page: Seen, server: Process) -> Non
     assert "id=kitchen-plan" in shown.url
     shown.keyboard.press("Escape")
     shown.locator(".detail").wait_for(state="detached")
+
+
+def test_sessions_have_titles(page: Seen, server: Process) -> None:
+    shown = page.open("/sessions?channel=kitchen")
+    rows = shown.locator(".vrow")
+    expected = ["Carpenter, worktop, order, oak", "Nora: I moved to Berlin.", "Nora: I live in Hamburg."]
+    expected.append("Nora: I live in Munich and I prefer tea over coffee.")
+    until(rows.locator(".memory-text").all_inner_texts, "the titles", accept=expected.__eq__)
+    asked = [one.url for one in page.requests if "/messages?" in one.url]
+    assert len(asked) == len(set(asked)) == 3  # a summarized session asks for no message
+    began = page.api.get("/v1/sessions/kitchen-plan").json()["started_at"]
+    assert rows.first.locator(".memory-line time").get_attribute("datetime") == began
+    assert rows.first.locator(".scope").inner_text() == "kitchen"
+    rows.nth(1).locator("[data-main]").click()
+    shown.get_by_role("heading", name="Nora: I moved to Berlin.").wait_for()
 
 
 def test_facts_are_linked_with_their_session(page: Seen, server: Process) -> None:
@@ -98,11 +114,30 @@ def test_a_timeline_as_of_a_day(page: Seen, server: Process) -> None:
     assert shown.locator(".vrow").count() == 1
 
 
+def test_rows_of_facts_show_what_changed(page: Seen, server: Process) -> None:
+    permit = {"invalid_at": "2025-03-01T09:00:00Z", "user_id": "nora"}
+    id_ = fact(page, "Nora has a parking permit.", "2024-03-01", **permit)
+    shown = page.open("/facts?who=user:nora")
+    row = shown.locator(".vrow", has_text="Nora moved to Berlin.")
+    assert row.locator(".lane-change").inner_text() == "Until 15 Feb 2025: Nora lives in Hamburg."
+    assert row.locator(".memory-line s").count() == 0
+    ended = shown.locator(".vrow", has_text="parking permit")
+    assert ended.locator(".memory-text s").count() == 1
+    assert ended.locator(".badge").inner_text() == "Ended 1 Mar 2025"
+    quiet = shown.locator(".vrow", has_text="prefers tea")
+    assert quiet.locator(".memory-meta").inner_text() == ""
+    assert quiet.locator(".lane-time").inner_text() == "since 10 Jan 2024"
+    shown = page.open("/facts?who=user:nora&at=2024-02-01")
+    first = shown.locator(".vrow", has_text="lives in Munich")
+    first.get_by_text("From 1 Jun 2024: Nora lives in Hamburg.").wait_for()
+    page.api.delete(f"/v1/memories/{id_}").raise_for_status()
+
+
 def test_sources_and_versions_of_a_fact(page: Seen, server: Process) -> None:
     shown = page.open("/facts?who=user:nora&q=Munich")
     shown.locator(".vrow [data-main]").focus()
     shown.keyboard.press("Enter")
-    shown.locator(".timeline li", has_text="Nora lives in Munich").get_by_text("says otherwise").wait_for()
+    shown.locator(".timeline li", has_text="Nora lives in Munich").get_by_text("took its place").wait_for()
     shown.locator(".timeline a", has_text="Munich").click()
     shown.locator(".detail .badge", has_text="Superseded").wait_for()
     shown.locator(".quoted", has_text="I live in Munich").click()
@@ -112,8 +147,8 @@ def test_sources_and_versions_of_a_fact(page: Seen, server: Process) -> None:
 
 
 def test_undo_and_forget_a_fact(page: Seen, server: Process) -> None:
-    fact(page, "Zoe lives in Oslo.", "2025-01-01", user_id="zoe")
-    id_ = fact(page, "Zoe lives in Lima.", "2025-02-01", user_id="zoe")
+    oslo = fact(page, "Zoe lives in Oslo.", "2025-01-01", user_id="zoe")
+    id_ = fact(page, "Zoe lives in Lima.", "2025-02-01", user_id="zoe", replaces=[oslo])
     shown = page.open(f"/facts?who=user:zoe&id={id_}")
     shown.get_by_text("1 of 2 facts hold").wait_for()
     shown.get_by_role("button", name="Confirm").click()
@@ -121,7 +156,9 @@ def test_undo_and_forget_a_fact(page: Seen, server: Process) -> None:
     assert shown.get_by_role("button", name="Confirm").count() == 0
     shown.get_by_role("button", name="Undo last change").click()
     shown.locator(".detail .badge", has_text="Held at no time").wait_for()
-    shown.locator(".vrow", has_text="Zoe lives in Oslo.").get_by_text("Holds").wait_for()
+    row = shown.locator(".vrow", has_text="Zoe lives in Oslo.")
+    until(row.inner_text, "the fact is current again", accept=lambda text: "since 1 Jan 2025" in text)
+    assert row.locator("s, .badge").count() == 0
     shown.get_by_role("button", name="Forget").click()
     shown.locator("dialog").get_by_role("button", name="Forget").click()
     shown.get_by_text("1 of 1 fact holds").wait_for()
@@ -167,7 +204,7 @@ def test_preview_confirm_and_receipt(page: Seen, server: Process) -> None:
 
 def test_a_preview_counts_what_is_erased(page: Seen, server: Process) -> None:
     old = fact(page, "Kim lives in Rome.", "2025-01-01", user_id="kim")
-    fact(page, "Kim lives in Bern.", "2025-02-01", user_id="kim", tags=["home"])
+    fact(page, "Kim lives in Bern.", "2025-02-01", user_id="kim", tags=["home"], replaces=[old])
     gone = fact(page, "Kim likes figs.", "2025-02-01", user_id="kim")
     page.api.patch(f"/v1/memories/{gone}", json={"archived": True}).raise_for_status()
     assert page.api.get(f"/v1/memories/{old}").json()["superseded_by"] is not None

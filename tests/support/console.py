@@ -45,11 +45,14 @@ SAMPLE: list[dict[str, Any]] = [
 
 
 NORA = [
-    ("2024-01-10", "I live in Munich and I prefer tea over coffee."),
-    ("2024-06-01", "I live in Hamburg."),
-    ("2025-02-15", "I moved to Berlin."),
+    ("2024-01-10", "I live in Munich and I prefer tea over coffee.", "Nora lives in Munich."),
+    ("2024-06-01", "I live in Hamburg.", "Nora lives in Hamburg."),
+    ("2025-02-15", "I moved to Berlin.", "Nora moved to Berlin."),
 ]
-"""What Nora says of herself in the channel `kitchen`, a session each: facts that supersede each other."""
+"""What Nora says of herself in the channel `kitchen`, a session each, and the facts, each of which replaces the one
+before."""
+TEA = "Nora prefers tea over coffee."
+"""A fact from her first session that nothing replaces."""
 PLAN = [
     ("Nora", "Shall we order the oak worktop for the kitchen? The carpenter needs six weeks."),
     ("Bo", "It is agreed: we order the oak worktop. The sink stays under the window."),
@@ -61,12 +64,24 @@ PLAN = [
 
 
 def converse(http: httpx.Client) -> None:
-    """Hold conversations: sessions, one of them summarized, and facts out of them."""
-    for day, text in NORA:
-        said = {"content": text, "speaker": "Nora", "user_id": "nora", "occurred_at": f"{day}T09:00:00Z"}
-        body = {"messages": [said], "channel_id": "kitchen", "extraction": True}
-        made = http.post("/v1/messages", json=body).raise_for_status().json()["data"][0]["session_id"]
-        http.post(f"/v1/sessions/{made}/extract", json={}).raise_for_status()
+    """Hold conversations: sessions, one of them summarized, and facts that rest on them."""
+    before: list[str] = []
+    for day, text, known in NORA:
+        when = f"{day}T09:00:00Z"
+        said = {"content": text, "speaker": "Nora", "user_id": "nora", "occurred_at": when}
+        body = {"messages": [said], "channel_id": "kitchen"}
+        message = http.post("/v1/messages", json=body).raise_for_status().json()["data"][0]
+        about = {
+            "kind": "fact",
+            "user_id": "nora",
+            "occurred_at": when,
+            "source_refs": [message["id"]],
+            "metadata": {"session_id": message["session_id"]},
+        }
+        if not before:
+            http.post("/v1/memories", json={"content": TEA, **about}).raise_for_status()
+        made = http.post("/v1/memories", json={"content": known, **about, "replaces": before})
+        before = [made.raise_for_status().json()["id"]]
     plan = [
         {"content": text, "speaker": name, "role": "assistant" if name == "assistant" else "user",
          "occurred_at": f"2026-03-02T10:{minute:02}:00Z"}

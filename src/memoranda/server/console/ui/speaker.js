@@ -3,6 +3,16 @@ import { html } from "./core.js";
 
 const TONES = 6;
 
+/**
+ * Who said a memory: the name of the speaker, else the user or agent for whose role it has, else its role, its user or its agent.
+ * @param {import("../types.js").Memory} memory
+ * @returns {string | null} null if it names nobody
+ */
+export function speakerOf({ metadata, role, user_id: user, agent_id: agent }) {
+  const speaker = typeof metadata.speaker === "string" ? metadata.speaker : null;
+  return speaker ?? (role === "user" ? user : role === "assistant" ? agent : null) ?? role ?? user ?? agent;
+}
+
 /** The first letters of a name in a colour of its own. @param {{ name: string }} props */
 export function Avatar({ name }) {
   let sum = 0;

@@ -3,7 +3,8 @@ import { html, useEffect, useLoaded, useState } from "../ui/core.js";
 import { post } from "../api.js";
 import { Badge } from "../ui/badge.js";
 import { Button, Select } from "../ui/form.js";
-import { Empty, Failed, Loading } from "../ui/states.js";
+import { Empty, Failed } from "../ui/states.js";
+import { toast } from "../ui/toast.js";
 import { setQuery, usePlace } from "../router.js";
 import { t } from "../strings.js";
 import { Means, Questions } from "./evaluation/compared.js";
@@ -39,12 +40,16 @@ export function View() {
     if (same && (set !== OWN || asked === own)) loaded.reload();
     setAsked(own);
   };
+  const cancel = () => {
+    setQuery({ run: null }); // without it nothing is loaded, and the request under way is aborted
+    toast(t.evaluation.cancelled);
+  };
   return html`<div class="page scrolls">
     <header class="page-head"><h1>${t.evaluation.title}</h1></header>
     <p class="quiet lead">${t.evaluation.lead}</p>
     <${Choice} query=${query} questions=${own.length} busy=${loaded.loading} onRun=${run} />
     <section class="result" aria-label=${t.evaluation.result} aria-busy=${String(loaded.loading)}>
-      ${loaded.loading ? html`<p class="quiet" role="status">${t.evaluation.running}</p><${Loading} lines=${8} />`
+      ${loaded.loading ? html`<${Running} questions=${set === OWN ? asked.length : null} onCancel=${cancel} />`
         : loaded.error ? html`<${Failed} error=${loaded.error} retry=${loaded.reload} />`
         : loaded.data ? html`${set === OWN && asked !== own && html`<p role="status"><${Badge} tone="warn">${t.evaluation.changed}<//></p>`}<${Result} evaluation=${loaded.data} query=${query} />`
         : html`<${Empty} title=${t.evaluation.emptyTitle} body=${t.evaluation.emptyBody} />`}
@@ -74,6 +79,21 @@ function Choice({ query, questions, busy, onRun }) {
     ${settings.map((each, at) => html`<${SettingsForm} key=${NAMES[at]} name=${NAMES[at]} settings=${each} onChange=${/** @param {Record<string, string>} changed */ (changed) => setSettings(settings.map((one, i) => (i === at ? changed : one)))} />`)}
     <div class="actions"><span class="spring" /><${Button} type="submit" kind="primary" busy=${busy} disabled=${set === OWN && questions === 0}>${t.evaluation.run}<//></div>
   </form>`;
+}
+
+/** How long an evaluation has run, and the button that ends it. @param {{ questions: number | null, onCancel: () => void }} props */
+function Running({ questions, onCancel }) {
+  const [seconds, setSeconds] = useState(0);
+  useEffect(() => {
+    const began = Date.now();
+    const timer = setInterval(() => setSeconds(Math.floor((Date.now() - began) / 1000)), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  return html`<div class="card running">
+    <progress aria-label=${t.evaluation.progress} />
+    <p class="quiet">${t.evaluation.running(questions, seconds)}</p>
+    <${Button} small icon="stop" onClick=${onCancel}>${t.cancel}<//>
+  </div>`;
 }
 
 /** @param {{ evaluation: Evaluation, query: URLSearchParams }} props */

@@ -13,7 +13,7 @@ import { Bulk } from "./memories/bulk.js";
 import { Duplicates } from "./memories/duplicates.js";
 import { Detail } from "./memories/detail.js";
 import { Filters, selectionOf, wantedFilters } from "./memories/filters.js";
-import { Rows } from "./memories/rows.js";
+import { ListHead, Rows } from "./memories/rows.js";
 import { useMemories } from "./memories/source.js";
 
 /** @typedef {import("../types.js").Memory} Memory */
@@ -36,7 +36,8 @@ function List({ query, children }) {
   const settled = useDebounced(text, PAUSE);
   const narrow = useMedia("(max-width: 760px)");
   const filters = useMemo(() => selectionOf(query), [query.toString()]);
-  const source = useMemories(asked, filters, query.get("order") === "asc" ? "asc" : "desc");
+  const order = query.get("order") === "asc" ? "asc" : "desc";
+  const source = useMemories(asked, filters, order);
   const added = useSignal(memoriesAdded);
   const addedBefore = useRef(added);
   const [chosen, setChosen] = useState(/** @type {Map<string, Memory>} */ (new Map()));
@@ -103,6 +104,7 @@ function List({ query, children }) {
       </div>
       ${filtering && html`<${Filters} query=${query} />`}
       <${Content} source=${source} searching=${asked !== ""} filtered=${wantedFilters(query) > 0}>
+        <${ListHead} searching=${source.answer !== null} order=${order} />
         <${Rows} source=${source} query=${asked} chosen=${chosen} onChoose=${choose} openId=${openId} narrow=${narrow} />
       <//>
       ${chosen.size > 0

@@ -10,6 +10,7 @@ import { addressWith, setQuery, usePlace } from "../router.js";
 import { t } from "../strings.js";
 import { Detail } from "./sessions/detail.js";
 import { Status } from "./sessions/status.js";
+import { useTitle } from "./sessions/title.js";
 
 /** @typedef {import("../types.js").Session} Session */
 
@@ -39,7 +40,8 @@ export function View() {
       </header>
       ${filtering && html`<${Filters} query=${query} rows=${pages.rows} wanted=${wanted} />`}
       ${pages.error ? html`<div class="fill"><${Failed} error=${pages.error} retry=${pages.reload} /></div>`
-        : pages.rows.length ? html`<${VirtualList} label=${t.sessions.list} rows=${pages.rows} total=${pages.ended ? pages.rows.length : -1} height=${narrow ? 92 : 84} current=${openId} onEnd=${pages.more}
+        : pages.rows.length ? html`<div class="list-head"><span>${t.sessions.newest}</span><span>${t.sessions.began}</span></div>
+          <${VirtualList} label=${t.sessions.list} rows=${pages.rows} total=${pages.ended ? pages.rows.length : -1} height=${narrow ? 92 : 64} current=${openId} onEnd=${pages.more}
             keyOf=${/** @param {Session} row */ (row) => row.id} row=${/** @param {Session} row */ (row) => html`<${Row} session=${row} open=${row.id === openId} />`} />`
         : pages.loading ? html`<div class="fill pad"><${Loading} lines=${9} /></div>`
         : html`<div class="fill">${wanted
@@ -72,14 +74,18 @@ function Row({ session, open }) {
     event.preventDefault();
     setQuery({ id: session.id, message: null }, { replace: open });
   };
+  const title = useTitle(session);
+  const place = session.channel_id ?? (session.named ? session.id : null);
   return html`<div class="memory session-row"><div class="memory-main">
-    <a class="memory-text" data-main href=${addressWith({ id: session.id, message: null })} aria-current=${open ? "true" : null} onClick=${show}>
-      ${session.topics.length ? session.topics.slice(0, 4).join(", ") : session.summary ?? session.participants.join(", ") ?? session.id}</a>
+    <div class="memory-line">
+      <a class="memory-text" data-main href=${addressWith({ id: session.id, message: null })} title=${title} aria-current=${open ? "true" : null} onClick=${show}>${title}</a>
+      <${Time} at=${session.started_at} />
+    </div>
     <div class="memory-meta">
       <${Status} status=${session.status} />
-      <span class="scope" title=${session.channel_id ?? session.id}>${session.channel_id ?? session.id}</span>
+      ${place !== null && html`<span class="scope" title=${place}>${place}</span>`}
       <span>${t.sessions.messages(session.message_count)}</span>
+      <span class="who-said">${session.participants.join(", ")}</span>
     </div>
-    <div class="memory-meta"><${Time} at=${session.started_at} /><span class="who-said">${session.participants.join(", ")}</span></div>
   </div></div>`;
 }

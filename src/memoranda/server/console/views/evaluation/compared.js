@@ -12,7 +12,8 @@ import { t } from "../../strings.js";
  * @typedef {import("../../types.js").EvaluatedAnswer} EvaluatedAnswer
  */
 
-const SHOWN = ["recall@1", "recall@5", "recall@10", "mrr", "ndcg@10", "noise@1", "noise@5"];
+const SHOWN = ["hit@1", "recall@1", "recall@5", "recall@10", "mrr", "ndcg@10", "noise@1", "noise@5"];
+const BY_CATEGORY = "hit@1";
 const LESS_IS_BETTER = new Set(["noise@1", "noise@5"]);
 const BEYOND = 1_000_000; // a rank below all others: nothing relevant was returned
 
@@ -26,15 +27,20 @@ export function Means({ evaluation: { configurations, questions } }) {
   const value = (at, group, name) => configurations[at]?.scores[group]?.[name] ?? 0;
   /** @param {string} group @param {string} name */
   const change = (group, name) => html`<${Change} by=${value(1, group, name) - value(0, group, name)} less=${LESS_IS_BETTER.has(name)} />`;
-  const columns = /** @param {string} title @param {(row: string) => [string, string]} of */ (title, of) => [
-    { title, wide: true, cell: /** @param {string} row */ (row) => t.evaluation.measures[row] ?? row },
+  const columns = /** @param {string} title @param {(row: string) => import("../../vendor/htm-preact.js").Child} named @param {(row: string) => [string, string]} of */ (title, named, of) => [
+    { title, wide: true, cell: named },
     ...configurations.map(({ name }, at) => ({ title: name, number: true, cell: /** @param {string} row */ (row) => value(at, ...of(row)).toFixed(3) })),
     ...(second ? [{ title: t.evaluation.change, number: true, cell: /** @param {string} row */ (row) => change(...of(row)) }] : []),
   ];
   return html`<div class="means">
-    <${Table} label=${t.evaluation.means(questions.length)} rows=${rows} keyOf=${/** @param {string} row */ (row) => row} columns=${columns(t.evaluation.measure, (row) => ["all", row])} />
-    ${categories.length > 0 && html`<${Table} label=${t.evaluation.byCategory} rows=${categories} keyOf=${/** @param {string} row */ (row) => row} columns=${columns(t.evaluation.category, (row) => [row, "recall@1"])} />`}
+    <${Table} label=${t.evaluation.means(questions.length)} rows=${rows} keyOf=${/** @param {string} row */ (row) => row} columns=${columns(t.evaluation.measure, (row) => html`<${Measure} name=${row} />`, (row) => ["all", row])} />
+    ${categories.length > 0 && html`<${Table} label=${t.evaluation.byCategory} rows=${categories} keyOf=${/** @param {string} row */ (row) => row} columns=${columns(t.evaluation.category, (row) => row, (row) => [row, BY_CATEGORY])} />`}
   </div>`;
+}
+
+/** What a measure says, and its term in the field. @param {{ name: string }} props */
+function Measure({ name }) {
+  return html`${t.evaluation.measures[name] ?? name} <span class="term">${t.evaluation.terms[name] ?? name}</span>`;
 }
 
 /** @param {{ by: number, less: boolean }} props */

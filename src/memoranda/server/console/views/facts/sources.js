@@ -1,7 +1,7 @@
 // The messages that a fact rests on: as memories, else as they stand in the log of its session.
 import { html, useLoaded } from "../../ui/core.js";
 import { get, part } from "../../api.js";
-import { Avatar } from "../../ui/speaker.js";
+import { Avatar, speakerOf } from "../../ui/speaker.js";
 import { Loaded } from "../../ui/states.js";
 import { Time } from "../../ui/time.js";
 import { address } from "../../router.js";
@@ -52,7 +52,6 @@ async function remembered(id, abort) {
   /** @type {import("../../api.js").Result<Memory>} */
   const result = await get(`/v1/memories/${part(id)}`, { abort });
   if (!result.ok) return { id, text: null, who: "", at: null, session: null };
-  const { content, metadata, user_id: user, role, occurred_at: at, session_id: session, kind } = result.data;
-  const speaker = typeof metadata.speaker === "string" ? metadata.speaker : null;
-  return { id, text: content, who: speaker ?? user ?? role ?? kind, at, session: kind === "message" ? session : null };
+  const { content, occurred_at: at, session_id: session, kind } = result.data;
+  return { id, text: content, who: speakerOf(result.data) ?? kind, at, session: kind === "message" ? session : null };
 }

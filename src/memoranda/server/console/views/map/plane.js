@@ -1,13 +1,16 @@
 // The points on a canvas: the wheel zooms, and a lasso selects what it encloses.
-import { html, useEffect, useLayoutEffect, useMemo, useRef, useSignal } from "../../ui/core.js";
+import { html, useEffect, useLayoutEffect, useMemo, useRef, useSignal, useState } from "../../ui/core.js";
 import { Button } from "../../ui/form.js";
 import { theme } from "../../theme.js";
 import { t } from "../../strings.js";
+import { Label, Tip } from "./named.js";
+import { pointAt, regionsOf } from "./regions.js";
 
 /** @typedef {{ x: number, y: number }} Point */
 
 const MARGIN = 16; // pixels around the points
 const CLICK = 4; // pixels within which a lasso is a click, which selects nothing
+const REACH = 10; // pixels from the pointer within which a point shows its text
 const FURTHEST = 40; // times that the points can be enlarged
 
 /**
@@ -21,6 +24,8 @@ export function Plane({ shown, groups, chosen, onChoose }) {
   const drawn = useRef(/** @type {Point[]} */ ([]));
   const waiting = useRef(0);
   const choice = useSignal(theme);
+  const [regions, setRegions] = useState(/** @type {import("./regions.js").Region[]} */ ([]));
+  const [under, setUnder] = useState(/** @type {{ at: number, x: number, y: number, box: { width: number, height: number } } | null} */ (null));
   const extent = useMemo(() => extentOf(shown), [shown]);
 
   /** Where the points are in the box: pixel = scale * coordinate + offset. */
@@ -36,6 +41,9 @@ export function Plane({ shown, groups, chosen, onChoose }) {
     cancelAnimationFrame(waiting.current);
     waiting.current = requestAnimationFrame(() => {
       if (!points.current || !box.current) return;
+      const bounds = box.current.getBoundingClientRect();
+      const taken = [...box.current.querySelectorAll(":scope > .plane-zoom, :scope > .keys")].map((one) => one.getBoundingClientRect()).map(({ left, top, width, height }) => ({ left: left - bounds.left, top: top - bounds.top, width, height }));
+      setRegions(regionsOf(shown.points, placed(), view.current.zoom, bounds, taken));
       const context = cleared(points.current, box.current);
       const { scale, left, top } = placed();
       const size = shown.ids.length > 20_000 ? 2 : shown.ids.length > 2_000 ? 3 : 6;
@@ -92,19 +100,33 @@ export function Plane({ shown, groups, chosen, onChoose }) {
     const zoom = Math.min(FURTHEST, Math.max(1, before.zoom * factor));
     const [x, y] = [(around?.x ?? width / 2) - width / 2, (around?.y ?? height / 2) - height / 2];
     const grown = zoom / before.zoom;
+    setUnder(null);
     view.current = zoom === 1 ? { zoom, x: 0, y: 0 } : { zoom, x: x - (x - before.x) * grown, y: y - (y - before.y) * grown };
     draw();
+  };
+
+  /** Shows the text of a point. @param {number | null} point */
+  const show = (point) => {
+    if (point === null) return setUnder(null);
+    const { scale, left, top } = placed();
+    const [x, y] = /** @type {[number, number]} */ (shown.points[point]);
+    const { width, height } = /** @type {HTMLElement} */ (box.current).getBoundingClientRect();
+    return setUnder({ at: point, x: left + scale * x, y: top - scale * y, box: { width, height } });
   };
 
   /** @param {PointerEvent} event */
   const begin = (event) => {
     if (event.button !== 0) return;
+    setUnder(null);
     /** @type {Element} */ (event.currentTarget).setPointerCapture(event.pointerId);
     drawn.current = [at(event)];
   };
   /** @param {PointerEvent} event */
   const move = (event) => {
-    if (drawn.current.length === 0) return;
+    if (drawn.current.length === 0) {
+      if (event.target instanceof HTMLCanvasElement) show(pointAt(shown.points, placed(), at(event), REACH));
+      return;
+    }
     drawn.current.push(at(event));
     drawLasso();
   };
@@ -118,10 +140,12 @@ export function Plane({ shown, groups, chosen, onChoose }) {
     onChoose(far ? shown.points.flatMap(([x, y], n) => (encloses(outline, left + scale * x, top - scale * y) ? n : [])) : []);
   };
 
-  return html`<div class="plane" ref=${box} onPointerDown=${begin} onPointerMove=${move} onPointerUp=${end} onPointerCancel=${end}>
+  return html`<div class="plane" ref=${box} onPointerDown=${begin} onPointerMove=${move} onPointerUp=${end} onPointerCancel=${end} onPointerLeave=${() => setUnder(null)}>
     <canvas ref=${points} role="img" aria-label=${t.map.picture(shown.ids.length)} />
     <canvas ref=${lasso} aria-hidden="true" />
     <div hidden>${groups.map((group) => html`<i key=${group.swatch} class=${`swatch ${group.swatch}`} />`)}</div>
+    ${regions.map((region) => html`<${Label} key=${shown.ids[region.at]} id=${shown.ids[region.at]} region=${region} onShow=${show} onChoose=${onChoose} />`)}
+    ${under && shown.ids[under.at] !== undefined && html`<${Tip} shown=${shown} ...${under} />`}
     <div class="plane-zoom" onPointerDown=${/** @param {Event} event */ (event) => event.stopPropagation()}>
       <${Button} small onClick=${() => zoomBy(1.5)}>${t.map.closer}<//>
       <${Button} small onClick=${() => zoomBy(1 / 1.5)}>${t.map.further}<//>

@@ -11,12 +11,14 @@ import { t } from "../../strings.js";
 import { Facts, Rollups, Summary } from "./beside.js";
 import { Messages } from "./messages.js";
 import { Status } from "./status.js";
+import { useTitle } from "./title.js";
 
 /** @typedef {import("../../types.js").Session} Session */
 
 /** @param {{ id: string, message: string | null, onClose: () => void, onChanged: () => void }} props */
 export function Detail({ id, message, onClose, onChanged }) {
   const loaded = useLoaded(id, (abort) => /** @type {Promise<import("../../api.js").Result<Session>>} */ (get(`/v1/sessions/${part(id)}`, { abort })));
+  const title = useTitle(loaded.data) || t.sessions.detail;
   const heading = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => heading.current?.focus({ preventScroll: true }), []);
   /** @param {Session} session */
@@ -26,7 +28,7 @@ export function Detail({ id, message, onClose, onChanged }) {
   };
   return html`<section class="detail" aria-label=${t.sessions.detail}>
     <header class="detail-head">
-      <h2 tabIndex=${-1} ref=${heading}>${loaded.data?.channel_id ?? t.sessions.detail}</h2>
+      <h2 tabIndex=${-1} ref=${heading} title=${title}>${title}</h2>
       <${IconButton} icon="close" label=${t.close} onClick=${onClose} />
     </header>
     <div class="detail-body session-body">
