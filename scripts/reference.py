@@ -186,7 +186,7 @@ def http_page() -> str:
     subjects: dict[str, list[str]] = {}
     nested: dict[str, None] = {}
     selection = schemas["SelectionBody"]["properties"]
-    for route in ROUTES:
+    for route in sorted(ROUTES, key=lambda route: (route.path, METHODS.index(route.method))):
         operation = whole["paths"][route.path][route.method.lower()]
         needs = {"open": "No key is needed.", "operator": "Needs an operator's key."}.get(
             route.needs, f"Needs a key with the right `{route.needs}`."
@@ -224,6 +224,7 @@ def http_page() -> str:
 
 
 FIELDS = ("field", "type", "default")
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
 SYSTEMS = {
@@ -304,7 +305,8 @@ def shape(schema: Schema, nested: dict[str, None]) -> str:
             return " or ".join(dict.fromkeys(shape(one, nested) for one in schema[key]))
     kind = schema.get("type", "any")
     if kind == "array":
-        return f"list of {shape(schema.get('items', {}), nested)}{bounds(schema, 'minItems', 'maxItems')}"
+        size = bounds(schema, "minItems", "maxItems").strip()
+        return f"list{f' ({size})' if size else ''} of {shape(schema.get('items', {}), nested)}"
     if isinstance(kind, list):
         return " or ".join(kind)
     return f"{kind}{bounds(schema, 'minimum', 'maximum')}{bounds(schema, 'minLength', 'maxLength', ' characters')}"
