@@ -183,7 +183,7 @@ def http_page() -> str:
     """Every route by its subject, with what it takes and answers."""
     whole = document(ROUTES, None, None)
     schemas = whole["components"]["schemas"]
-    subjects: dict[str, list[str]] = {}
+    subjects: dict[str, list[str]] = {subject(route): [] for route in ROUTES}
     nested: dict[str, None] = {}
     selection = schemas["SelectionBody"]["properties"]
     for route in sorted(ROUTES, key=lambda route: (route.path, METHODS.index(route.method))):
@@ -201,7 +201,7 @@ def http_page() -> str:
         for media, content in operation.get("requestBody", {}).get("content", {}).items():
             lines.append(body_of(media, content.get("schema", {}), schemas, nested, selection))
         lines.append(answer_of(operation["responses"], schemas))
-        subjects.setdefault(subject(route), []).extend(line for line in lines if line)
+        subjects[subject(route)].extend(line for line in lines if line)
     done: set[str] = set()
     objects: list[str] = []
     while left := [name for name in nested if name not in done]:
