@@ -57,12 +57,11 @@ def test_the_library_block(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_command_line_block(tmp_path: Path) -> None:
-    (tmp_path / "README.md").write_text(README)
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "notes.md").write_text("# Notes\n\nThe meter is read in June.\n")
+    shutil.copy(ROOT / "LICENSE", tmp_path)
     told = shell(BLOCKS[3][1], tmp_path)
     assert told.returncode == 0, told.stderr
     assert "The spare key is under the blue pot." in told.stdout
+    assert "You must cause any modified files to carry prominent notices" in told.stdout
     assert "OK" in told.stdout
     assert (tmp_path / "memories.jsonl").exists()
 

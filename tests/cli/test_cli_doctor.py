@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -166,7 +167,7 @@ def test_secrets_are_not_told(run: Any, tmp_path: Path) -> None:
 
 
 def test_settings_that_are_not_the_default_come_first(run: Any) -> None:
-    shown = run("doctor", "--set", "search.candidates=60").stdout
+    shown = run("doctor", "--all", "--set", "search.candidates=60").stdout
     changed, defaults = shown.split("\nsettings that are not the default\n")[1].split("\ndefaults\n")
     assert changed.split("\n")[:-1] == [
         '  embedder.url       "hash:64"  (environment MEMORANDA_EMBEDDER__URL)',
@@ -174,6 +175,11 @@ def test_settings_that_are_not_the_default_come_first(run: Any) -> None:
     ]
     assert "  server.port " in defaults
     assert "search.candidates" not in defaults
+    shown = run("doctor").stdout
+    assert "  server.port " not in shown
+    assert re.search(
+        r"^\d{2,} settings are the default: memoranda doctor --all shows them$", shown, re.MULTILINE
+    )
 
 
 def test_what_a_killed_process_left_to_do_is_noted(run: Any, tmp_path: Path) -> None:

@@ -145,8 +145,8 @@ ABOUT = "Memory and knowledge for AI agents, in one folder and no network."
 EXAMPLES = """\
   memoranda add "The spare key is under the blue pot." --user ada
   memoranda search "where is the key?" --user ada
-  memoranda index README.md docs --store manuals
-  memoranda ask "how is a folder moved?" --store manuals
+  memoranda index manual.pdf notes --store manuals
+  memoranda ask "how often is the filter changed?" --store manuals
   memoranda serve"""
 CALLS = {
     "add": (
@@ -158,15 +158,15 @@ CALLS = {
         'search "how is it cleaned?" --store manuals',
     ),
     "ask": (
-        'ask "how is a folder moved?" --store manuals',
-        'ask "Where does Ana live?" --user ana --no-memory',
+        'ask "how often is the filter changed?" --store manuals',
+        'ask "Where does Ana live?" --user ana',
     ),
     "context": ('context "Where does Ana live?" --user ana --budget 800',),
     "list": ("list --user ada --kind fact",),
     "update": ("update mem_1 --tag house --importance 2",),
     "forget": ('forget --user ada --text "blue pot" --yes',),
     "facets": ("facets --user ada",),
-    "index": ("index README.md docs --store manuals", "index notes --store notes --prune"),
+    "index": ("index manual.pdf notes --store manuals", "index notes --store notes --prune"),
     "stores": ("stores create manuals", "stores files manuals"),
     "files": ("files upload report.pdf",),
     "facts": ("facts list --user ada", "facts extract monday"),

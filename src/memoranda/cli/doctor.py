@@ -33,6 +33,9 @@ def doctor(
     verify: Annotated[
         bool, typer.Option("--verify", help="Compare every text and file with its hash, not a sample.")
     ] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Show also the settings that are the default.")
+    ] = False,
 ) -> None:
     """Say what is in force, what is missing, and what to do about it. Ends with 1 when something is broken."""
     settings: list[Setting] = []
@@ -50,7 +53,7 @@ def doctor(
     if invocation.as_json:
         emit({"ok": not wrong, "findings": findings, "configuration": settings})
     else:
-        print_findings(findings, settings)
+        print_findings(findings, settings, every)
     if wrong:
         raise typer.Exit(1)
 
@@ -126,8 +129,9 @@ def check_rows(config: Config, verify: bool) -> Iterator[Finding]:
             yield broken("folder", str(exc), "restore a backup, or choose another folder with --data")
 
 
-def print_findings(findings: list[Finding], settings: list[Setting]) -> None:
-    """Print the findings, the configuration with the origin of each value, and the verdict."""
+def print_findings(findings: list[Finding], settings: list[Setting], every: bool) -> None:
+    """Print the findings, the settings with the origin of each value, with `every` also the defaults, and the
+    verdict."""
     width = max(len(finding.name) for finding in findings)
     for finding in findings:
         typer.echo(f"{MARKS[finding.state]}  {finding.name:<{width}}  {finding.found}")
@@ -135,7 +139,11 @@ def print_findings(findings: list[Finding], settings: list[Setting]) -> None:
             typer.echo(f"        {'':<{width}}  {finding.fix}")
     changed = [setting for setting in settings if setting.origin != DEFAULT]
     print_settings("settings that are not the default", changed)
-    print_settings("defaults", [setting for setting in settings if setting.origin == DEFAULT])
+    defaults = [setting for setting in settings if setting.origin == DEFAULT]
+    if every:
+        print_settings("defaults", defaults)
+    elif defaults:
+        typer.echo(f"\n{len(defaults)} settings are the default: memoranda doctor --all shows them")
     wrong = [finding for finding in findings if finding.state == "broken"]
     typer.echo("\nOK" if not wrong else f"\n{len(wrong)} broken:")
     for finding in wrong:

@@ -75,7 +75,10 @@ Roles = Annotated[
 ]
 ScopeId = Annotated[str | None, typer.Option("--scope-id", metavar="ID", help="Which session, channel, ...")]
 User = Annotated[
-    str | None, typer.Option("--user", metavar="ID", help="Only memories of this user, as --scope user:ID.")
+    str | None,
+    typer.Option(
+        "--user", metavar="ID", help="Only memories of this user, without everybody's, as --scope user:ID."
+    ),
 ]
 Tags = Annotated[list[str] | None, typer.Option("--tag", help="Only with this tag; repeated, with all.")]
 Filters = Annotated[
