@@ -76,9 +76,7 @@ Roles = Annotated[
 ScopeId = Annotated[str | None, typer.Option("--scope-id", metavar="ID", help="Which session, channel, ...")]
 User = Annotated[
     str | None,
-    typer.Option(
-        "--user", metavar="ID", help="Only memories of this user, without everybody's, as --scope user:ID."
-    ),
+    typer.Option("--user", metavar="ID", help="Memories of this user alone, without everybody's."),
 ]
 Tags = Annotated[list[str] | None, typer.Option("--tag", help="Only with this tag; repeated, with all.")]
 Filters = Annotated[
