@@ -40,7 +40,7 @@ async def run(config: Config, *, browser: bool) -> None:
         PATH,
     )  # what serves takes long to import, and other commands do without
 
-    folder = Folder(config)
+    folder = Folder(config, config.server.port)
     stopped = asyncio.Event()
     try:
         address = f"{await folder.url()}{PATH}"

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from pathlib import Path
 
 import httpx
 
 from memoranda.config.sections import Config
-from memoranda.errors import FolderInUse
+from memoranda.errors import ConfigError, FolderInUse
 from memoranda.storage.data_lock import FolderLock
 
 PATIENCE = 60.0
@@ -26,8 +26,10 @@ PAUSE = 0.1
 class Folder:
     """The server of a data folder: that of another process, or one of its own while it has the folder."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, port: int = 0) -> None:
+        """`port` is where this process serves the folder if it is free; 0, or where it is taken, is any free one."""
         self._config = config
+        self._port = port
         self._url: str | None = None
         self._finding = asyncio.Lock()
         self._own = AsyncExitStack()
@@ -55,7 +57,7 @@ class Folder:
                     FolderLock(
                         Path(self._config.data)
                     ).release()  # is it free? opening it takes seconds of imports
-                url = await self._own.enter_async_context(_served(self._config))
+                url = await self._own.enter_async_context(_served(self._config, self._port))
                 self.serves = True
                 return url
             except FolderInUse as exc:
@@ -71,11 +73,15 @@ class Folder:
 
 
 @asynccontextmanager
-async def _served(config: Config) -> AsyncIterator[str]:
-    """Serve the folder at a free port of this machine; yield the URL."""
+async def _served(config: Config, port: int) -> AsyncIterator[str]:
+    """Serve the folder at this port of this machine, or at a free one; yield the URL."""
     from memoranda.server.serve import listening, serving, url_of
 
-    with listening("127.0.0.1", 0) as listener:
+    with ExitStack() as stack:
+        try:
+            listener = stack.enter_context(listening("127.0.0.1", port))
+        except ConfigError:
+            listener = stack.enter_context(listening("127.0.0.1", 0))
         async with serving(config, listener, signals=False) as server:
             running = asyncio.create_task(server.serve(sockets=[listener]))
             try:
