@@ -199,3 +199,11 @@ def test_the_earlier_name_is_in_the_changelog_only() -> None:
     command = ["git", "grep", "--ignore-case", "--name-only", earlier]
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert found.stdout.split() == ["CHANGELOG.md"], found.stderr
+
+
+def test_no_link_is_kept_in_the_repository() -> None:
+    """A link names a place of the machine on which it was made."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--stage"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert [line for line in listed.stdout.splitlines() if line.startswith("120000")] == []
